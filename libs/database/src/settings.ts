@@ -1,0 +1,78 @@
+import { resolve } from 'node:path';
+
+/** What an operator may set, by environment variable. README lists them with their meaning. */
+export interface Settings {
+  /** TCP port of the API; 0 takes a free one. */
+  readonly port: number;
+  readonly host: string;
+  /** The service's login; null runs the embedded server in `dataDir`. */
+  readonly databaseUrl: string | null;
+  /** The owner's login, for migrations; without it the service's login is used. */
+  readonly databaseOwnerUrl: string | null;
+  readonly dataDir: string;
+  /** Connections of one process to the database. */
+  readonly poolSize: number;
+  /** Replaces every action's retention, for trials of expiry. */
+  readonly responseRetentionOverrideSeconds: number | null;
+  readonly pruneIntervalSeconds: number;
+  /** A port of its own for /metrics; null leaves it beside the API. */
+  readonly metricsPort: number | null;
+  /** Whether this process runs the worker: beside the API, not at all, or nothing else. */
+  readonly worker: 'on' | 'off' | 'only';
+  readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
+}
+
+/** A setting that cannot be used. The message names it and says why. */
+export class SettingError extends Error {}
+
+const LARGEST_SECONDS = 10 * 365 * 86_400;
+
+/**
+ * Reads the settings from an environment. This is the only place in the service that knows the names of the variables.
+ *
+ * @throws SettingError for the first variable that cannot be used.
+ */
+export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
+  const text = (name: string): string | null => env[name]?.trim() || null;
+
+  const whole = (name: string, least: number, most: number): number | null => {
+    const value = text(name);
+    if (value === null) return null;
+    if (!/^\d{1,10}$/.test(value) || Number(value) < least || Number(value) > most) {
+      throw new SettingError(`${name} must be a whole number from ${least} to ${most}, not "${value}"`);
+    }
+    return Number(value);
+  };
+
+  const oneOf = <T extends string>(name: string, choices: readonly T[], otherwise: T): T => {
+    const value = text(name);
+    if (value === null) return otherwise;
+    const choice = choices.find((candidate) => candidate === value);
+    if (choice === undefined) throw new SettingError(`${name} must be one of ${choices.join(', ')}, not "${value}"`);
+    return choice;
+  };
+
+  const databaseUrl = (name: string): string | null => {
+    const value = text(name);
+    if (value === null) return null;
+    // The value may hold a password, so the message must not repeat it.
+    if (!URL.canParse(value) || !/^postgres(ql)?:$/.test(new URL(value).protocol)) {
+      throw new SettingError(`${name} must be a URL of the form postgres://user:password@host:port/database`);
+    }
+    return value;
+  };
+
+  return Object.freeze({
+    port: whole('PORT', 0, 65_535) ?? 3000,
+    host: text('HOST') ?? '127.0.0.1',
+    databaseUrl: databaseUrl('DATABASE_URL'),
+    databaseOwnerUrl: databaseUrl('DATABASE_OWNER_URL'),
+    dataDir: resolve(text('DATA_DIR') ?? '.data'),
+    poolSize: whole('DATABASE_POOL_SIZE', 1, 1_000) ?? 10,
+    responseRetentionOverrideSeconds: whole('RESPONSE_RETENTION_OVERRIDE_SECONDS', 0, LARGEST_SECONDS),
+    pruneIntervalSeconds: whole('PRUNE_INTERVAL_SECONDS', 1, 86_400) ?? 60,
+    metricsPort: whole('METRICS_PORT', 0, 65_535),
+    worker: oneOf('WORKER', ['on', 'off', 'only'], 'on'),
+    logLevel: oneOf('LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+  });
+}

@@ -1,0 +1,48 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** The isolation boundary. */
+@Entity('tenant')
+@Check('tenant_slug', `tenant_id ~ '^[a-z0-9]([a-z0-9-]{0,18}[a-z0-9])?$'`)
+export class Tenant {
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'tenant_pkey' })
+  tenantId: string;
+
+  @Column({ name: 'created_at', type: 'timestamptz', default: () => 'now()' })
+  createdAt: Date;
+}
+
+/** What stands for a tenant and a role. Only the hash of its secret is kept. */
+@Entity('credential')
+@Check('credential_role', `role IN ('operator', 'admin', 'orchestrator', 'auditor')`)
+@Check('credential_operator_has_no_tenant', `(role = 'operator') = (tenant_id = '*')`)
+@Check('credential_secret_is_sha256', 'octet_length(secret_sha256) = 32')
+@Check('credential_lengths', 'char_length(credential_id) BETWEEN 1 AND 64')
+@Index('credential_by_tenant', ['tenantId', 'createdAt'])
+export class Credential {
+  @PrimaryColumn({ name: 'credential_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'credential_pkey' })
+  credentialId: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'credential_pkey' })
+  tenantId: string;
+
+  @Column({ type: 'text' })
+  role: string;
+
+  @Column({ type: 'text' })
+  name: string;
+
+  @Column({ name: 'secret_sha256', type: 'bytea' })
+  secretSha256: Buffer;
+
+  @Column({ name: 'created_at', type: 'timestamptz', default: () => 'now()' })
+  createdAt: Date;
+
+  @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
+  expiresAt: Date | null;
+
+  @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
+  revokedAt: Date | null;
+
+  @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
+  lastUsedAt: Date | null;
+}

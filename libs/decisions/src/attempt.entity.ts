@@ -1,0 +1,47 @@
+import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** One arrival of a request for a key, with the evidence it carried and what became of it. Append-only. */
+@Entity('attempt')
+@Check('attempt_disposition', `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content')`)
+@Check('attempt_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
+@Index('attempt_by_decision', ['tenantId', 'decisionId'])
+export class Attempt {
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'attempt_pkey' })
+  tenantId: string;
+
+  @PrimaryColumn({ name: 'attempt_id', type: 'uuid', primaryKeyConstraintName: 'attempt_pkey' })
+  attemptId: string;
+
+  @Column({ name: 'idem_key', type: 'text', collation: 'C' })
+  key: string;
+
+  @Column({ name: 'decision_id', type: 'uuid', nullable: true })
+  decisionId: string | null;
+
+  @Column({ type: 'text', collation: 'C' })
+  action: string;
+
+  @Column({ type: 'text' })
+  disposition: string;
+
+  @Column({ type: 'boolean' })
+  won: boolean;
+
+  @Column({ type: 'jsonb', nullable: true })
+  evidence: Record<string, unknown> | null;
+
+  @Column({ name: 'request_id', type: 'text' })
+  requestId: string;
+
+  @Column({ name: 'credential_id', type: 'text', collation: 'C' })
+  credentialId: string;
+
+  @Column({ name: 'received_at', type: 'timestamptz' })
+  receivedAt: Date;
+
+  @Column({ name: 'latency_ms', type: 'double precision' })
+  latencyMs: number;
+
+  @Column({ type: 'text', nullable: true })
+  problem: string | null;
+}

@@ -1,0 +1,4 @@
+export { BoundKey } from './bound-key.entity.js';
+export { IdempotencyModule } from './idempotency.module.js';
+export { IdempotencyRecord } from './idempotency-record.entity.js';
+export { StoredResponses } from './stored-responses.js';

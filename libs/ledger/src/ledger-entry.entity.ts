@@ -1,0 +1,58 @@
+import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+
+/** The record: one for each final decision, unique by key, append-only, kept for good. */
+@Entity('ledger_entry')
+@Unique('ledger_entry_key_once', ['tenantId', 'key'])
+@Check('ledger_entry_outcome', `outcome IN ('applied', 'refused')`)
+@Check('ledger_entry_applied_has_effect', `(outcome = 'applied') = (effect_id IS NOT NULL AND result IS NOT NULL)`)
+@Check('ledger_entry_refused_has_reason', `(outcome = 'refused') = (reason IS NOT NULL AND refusal IS NOT NULL)`)
+@Check('ledger_entry_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
+@Index('ledger_entry_by_time', ['tenantId', 'recordedAt', 'decisionId'])
+@ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], { name: 'ledger_entry_of_decision' })
+@ForeignKey('DecisionRecord', ['tenantId', 'winnerDecisionId'], ['tenantId', 'decisionId'], { name: 'ledger_entry_winner' })
+@ForeignKey('Effect', ['tenantId', 'effectId'], ['tenantId', 'effectId'], { name: 'ledger_entry_of_effect' })
+export class LedgerEntry {
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'ledger_entry_pkey' })
+  tenantId: string;
+
+  @PrimaryColumn({ name: 'ledger_entry_id', type: 'uuid', primaryKeyConstraintName: 'ledger_entry_pkey' })
+  ledgerEntryId: string;
+
+  @Column({ name: 'idem_key', type: 'text', collation: 'C' })
+  key: string;
+
+  @Column({ name: 'decision_id', type: 'uuid' })
+  decisionId: string;
+
+  @Column({ type: 'text' })
+  outcome: string;
+
+  @Column({ type: 'text', nullable: true })
+  reason: string | null;
+
+  @Column({ name: 'winner_decision_id', type: 'uuid', nullable: true })
+  winnerDecisionId: string | null;
+
+  @Column({ name: 'effect_id', type: 'uuid', nullable: true })
+  effectId: string | null;
+
+  /** RFC 8785 bytes of the effect's result. */
+  @Column({ type: 'text', nullable: true })
+  result: string | null;
+
+  /** The problem that the refused caller was told, byte for byte. */
+  @Column({ type: 'text', nullable: true })
+  refusal: string | null;
+
+  @Column({ name: 'external_ref', type: 'text', nullable: true })
+  externalRef: string | null;
+
+  @Column({ name: 'credential_id', type: 'text', collation: 'C' })
+  credentialId: string;
+
+  @Column({ name: 'recorded_at', type: 'timestamptz' })
+  recordedAt: Date;
+
+  @Column({ name: 'response_expires_at', type: 'timestamptz' })
+  responseExpiresAt: Date;
+}

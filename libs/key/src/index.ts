@@ -7,3 +7,4 @@ export type { DecisionInputs } from './content-key.js';
 export { downstreamDigest, downstreamKeys } from './downstream.js';
 export { intentKey } from './intent-key.js';
 export { operationKey, operationKeyLengthPrefixed } from './operation-key.js';
+export { checkKey, InvalidIdempotencyKey, parseIdempotencyKey } from './idempotency-key-header.js';

@@ -7,6 +7,7 @@ DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'decision_ledger_service') THEN
     CREATE ROLE decision_ledger_service NOLOGIN;
+    GRANT decision_ledger_service TO CURRENT_USER;
   END IF;
 END $$;
 
@@ -20,3 +21,6 @@ CREATE FUNCTION current_tenant() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 -- The one spelling of a time: RFC 3339, UTC, microseconds.
 CREATE FUNCTION rfc3339(at timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
   RETURN to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+
+-- The service compares the schema with the one it was built for before it says that it is ready.
+GRANT SELECT ON schema_migration TO decision_ledger_service;

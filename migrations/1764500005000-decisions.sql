@@ -103,3 +103,7 @@ BEGIN
          statement_timestamp(), r.elapsed_ms, p_problem
     FROM unnest(decision_rows(p_rows)) r;
 END $$;
+
+-- The content key that a stored hash stands for.
+CREATE FUNCTION content_key(p_tenant text, p_content_hash bytea) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN 'dk_' || p_tenant || '_' || encode(p_content_hash, 'hex');

@@ -1,0 +1,58 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { AccessModule } from '#access';
+import { ActionsModule } from '#actions';
+import { Database, type Settings } from '#database';
+import { EffectsModule } from '#effects';
+import { LedgerModule } from '#ledger';
+import { EXAMPLE_HANDLERS } from '../../../examples/index.js';
+import { AccessController } from './access/access.controller.js';
+import { ActionsController } from './actions/actions.controller.js';
+import { AttemptLog } from './decisions/attempt-log.js';
+import { DecisionsController } from './decisions/decisions.controller.js';
+import { IdempotencyRecordsController } from './decisions/idempotency-records.controller.js';
+import { AccessGuard } from './http/index.js';
+import { PinoLogger } from './service/logger.js';
+import { Metrics } from './service/metrics.js';
+import { MetricsController } from './service/metrics.controller.js';
+import { ServiceController } from './service/service.controller.js';
+
+@Module({})
+class DatabaseModule {
+  static register(database: Database, logger: PinoLogger): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      providers: [
+        { provide: Database, useValue: database },
+        { provide: PinoLogger, useValue: logger },
+      ],
+      exports: [Database, PinoLogger],
+    };
+  }
+}
+
+@Module({})
+export class AppModule {
+  static register(database: Database, settings: Settings, logger: PinoLogger): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        DatabaseModule.register(database, logger),
+        AccessModule,
+        ActionsModule,
+        EffectsModule.register(EXAMPLE_HANDLERS),
+        LedgerModule.register(settings),
+      ],
+      controllers: [
+        DecisionsController,
+        IdempotencyRecordsController,
+        ActionsController,
+        AccessController,
+        ServiceController,
+        ...(settings.metricsPort === null ? [MetricsController] : []),
+      ],
+      providers: [Metrics, AttemptLog, { provide: APP_GUARD, useClass: AccessGuard }],
+    };
+  }
+}

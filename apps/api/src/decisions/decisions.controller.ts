@@ -1,0 +1,76 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { DecisionReader, Ledger, type Arrival, type DecisionListRow, type DecisionRequest } from '#ledger';
+import { Problem, validationFailed } from '#problem';
+import { bind } from '../fields/index.js';
+import { callerOf, strictBody, strictQuery } from '../http/index.js';
+import { AttemptLog } from './attempt-log.js';
+import { BatchItemRequest, RegisterBatchRequest, RegisterDecisionRequest } from './decisions.dto.js';
+import { GetDecisionDoc, ListDecisionsDoc, RegisterBatchDoc, RegisterDecisionDoc } from './decisions.docs.js';
+import { ListDecisionsQuery, questionOf } from './decisions.query.js';
+import { keyOfHeader, keyOfItem, readDecision, waitMsOf } from './read-request.js';
+import { itemOf } from './batch-item.js';
+import { sendAnswer } from './send-answer.js';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+@Controller('v1/decisions')
+export class DecisionsController {
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly reader: DecisionReader,
+    private readonly attempts: AttemptLog,
+  ) {}
+
+  @Post()
+  @RegisterDecisionDoc()
+  async register(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Body(strictBody(RegisterDecisionRequest)) body: RegisterDecisionRequest): Promise<void> {
+    const request = readDecision(callerOf(req), body, keyOfHeader(req.raw.rawHeaders));
+    const answer = await this.ledger.record(arrivalOf(req), request, waitMsOf(req.headers['prefer']));
+    this.attempts.note(arrivalOf(req), request, answer);
+    sendAnswer(reply, answer);
+  }
+
+  @Post('batch')
+  @RegisterBatchDoc()
+  async registerBatch(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Body(strictBody(RegisterBatchRequest)) body: RegisterBatchRequest): Promise<void> {
+    if (keyOfHeader(req.raw.rawHeaders) !== null) {
+      throw new Problem('invalid-idempotency-key', 'A batch has a key for each item, in idempotencyKey, and none in the header.');
+    }
+    const read = body.decisions.map((item) => readItem(req, item));
+    const requests = read.filter((item): item is DecisionRequest => !(item instanceof Problem));
+    const answers = await this.ledger.recordAll(arrivalOf(req), requests, waitMsOf(req.headers['prefer']));
+    const answerOf = new Map(requests.map((request, index) => [request, answers[index]]));
+    for (const [request, answer] of answerOf) if (answer !== undefined && !(answer instanceof Problem)) this.attempts.note(arrivalOf(req), request, answer);
+    const items = read.map((item) => itemOf(item instanceof Problem ? item : answerOf.get(item), req.id));
+    void reply.code(200).type('application/json').send(`{"items":[${items.join(',')}]}`);
+  }
+
+  @Get()
+  @ListDecisionsDoc()
+  async list(@Req() req: FastifyRequest, @Query(strictQuery(ListDecisionsQuery)) query: ListDecisionsQuery): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
+    return this.reader.list(callerOf(req).tenant, questionOf(query));
+  }
+
+  @Get(':decisionId')
+  @GetDecisionDoc()
+  async one(@Req() req: FastifyRequest, @Param('decisionId') decisionId: string): Promise<Record<string, unknown>> {
+    if (!UUID.test(decisionId)) throw new Problem('not-found', 'There is no such decision.');
+    return this.reader.one(callerOf(req).tenant, decisionId);
+  }
+}
+
+function arrivalOf(req: FastifyRequest): Arrival {
+  return { caller: callerOf(req), requestId: req.id, startedAt: req.startedAt };
+}
+
+/** An item that cannot be registered ends in its own problem, and its neighbours do not notice. */
+function readItem(req: FastifyRequest, item: unknown): DecisionRequest | Problem {
+  try {
+    const { value, places } = bind(BatchItemRequest, item);
+    return places === null ? readDecision(callerOf(req), value, keyOfItem(value.idempotencyKey)) : validationFailed(places);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { ACTION_NAME, ACTION_NAME_LENGTH } from '#actions';
+import type { DecisionFilterName, ListQuestion } from '#ledger';
+import { Id, Name, OneOf, Sha256Hex, Text, Time, WholeText } from '../fields/index.js';
+
+const LARGEST_INTEGER = 2_147_483_647;
+const DEFAULT_LIMIT = 50;
+const CURSOR_LENGTH = 512;
+
+/** Every filter of the list. All that are given must hold. A test compares the names with the reader's own table. */
+export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, string>> {
+  @Name({ description: 'What was to be done.', example: 'refund.create', pattern: ACTION_NAME, form: 'the name of an action', max: ACTION_NAME_LENGTH, optional: true })
+  action?: string;
+
+  @WholeText({ description: 'Under which version of the action\'s rules.', example: 1, min: 1, max: LARGEST_INTEGER, optional: true })
+  actionVersion?: string;
+
+  @Text({ description: 'The kind of thing decided about.', example: 'case', optional: true })
+  subjectType?: string;
+
+  @Text({ description: 'The thing decided about.', example: 'C-1042', optional: true })
+  subjectId?: string;
+
+  @Text({ description: 'The model that concluded.', example: 'm-1', optional: true })
+  modelId?: string;
+
+  @Text({ description: 'Its version.', example: '2026-09-01', optional: true })
+  modelVersion?: string;
+
+  @Sha256Hex({ description: 'The prompt template, by its SHA-256.', optional: true })
+  promptTemplateSha256?: string;
+
+  @Text({ description: 'What the model was shown.', example: 'rs-14', optional: true })
+  retrievalSnapshotId?: string;
+
+  @Text({ description: 'The policy under which it concluded.', example: 'pol-7', optional: true })
+  policyVersion?: string;
+
+  @Text({ description: 'The period that the params state.', example: '2026-Q3', optional: true })
+  reportingPeriod?: string;
+
+  @OneOf({ description: 'How it ended.', example: 'applied', values: ['applied', 'refused'], optional: true })
+  outcome?: string;
+
+  @Text({ description: 'Why it was refused.', example: 'duplicate-subject', optional: true })
+  reason?: string;
+
+  @OneOf({ description: 'Where it stands. A refusal is completed.', example: 'completed', values: ['in_flight', 'completed', 'failed', 'unknown'], optional: true })
+  state?: string;
+
+  @Text({ description: 'The key of the decision.', example: 'order-8812-refund-1', optional: true })
+  key?: string;
+
+  @Text({ description: 'The key that is derived from the inputs.', optional: true })
+  contentKey?: string;
+
+  @Text({ description: 'The reference of a provider.', optional: true })
+  externalRef?: string;
+
+  @Text({ description: 'A step that sent any attempt of it.', example: 'step-3', optional: true })
+  stepId?: string;
+
+  @Text({ description: 'A run that any attempt of it belongs to.', example: 'run-81', optional: true })
+  runId?: string;
+
+  @Text({ description: 'A credential that sent any attempt of it.', optional: true })
+  credentialId?: string;
+
+  @Id({ description: 'The decision itself.', optional: true })
+  decisionId?: string;
+
+  @Time({ description: 'Recorded at this time or later.', example: '2026-07-01T00:00:00Z', optional: true })
+  recordedFrom?: string;
+
+  @Time({ description: 'Recorded before this time.', example: '2026-10-01T00:00:00Z', optional: true })
+  recordedTo?: string;
+}
+
+export class ListDecisionsQuery extends DecisionFilterQuery {
+  @WholeText({ description: 'How many rows a page has.', default: DEFAULT_LIMIT, min: 1, max: 500, optional: true })
+  limit?: string;
+
+  @OneOf({ description: 'The order of recording.', default: 'asc', values: ['asc', 'desc'], optional: true })
+  order?: 'asc' | 'desc';
+
+  @Text({ description: 'Where the last page ended: its nextCursor, sent with the same filters and order.', max: CURSOR_LENGTH, optional: true })
+  cursor?: string;
+}
+
+export function questionOf({ limit, order, cursor, ...filters }: ListDecisionsQuery): ListQuestion {
+  return { filters, order: order ?? 'asc', limit: Number(limit ?? DEFAULT_LIMIT), cursor: cursor ?? null };
+}

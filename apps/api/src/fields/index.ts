@@ -1,0 +1,2 @@
+export { bind } from './bind.js';
+export { Child, Id, Items, JsonMap, Key, Name, OneOf, Sha256Hex, Text, Time, Whole, WholeText } from './kinds.js';

@@ -1,0 +1,68 @@
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Database, Settings } from '#database';
+import { Problem } from '#problem';
+import { AppModule } from './app.module.js';
+import { ProblemFilter, REQUEST_ID_HEADER, requestIdOf, Routes, sendProblem, takeJsonAsBytes } from './http/index.js';
+import { serveDocument } from './openapi-document.js';
+import type { PinoLogger } from './service/logger.js';
+import { Metrics } from './service/metrics.js';
+
+/** A key of 255 characters, each percent-encoded. */
+const LONGEST_PATH_PARAMETER = 3 * 255;
+
+/** The API on Fastify, ready to listen. */
+export async function createServer(database: Database, settings: Settings, logger: PinoLogger): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    routerOptions: { maxParamLength: LONGEST_PATH_PARAMETER },
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    // A path that cannot be decoded never reaches a route or its filter.
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      void reply.header(REQUEST_ID_HEADER, request.id);
+      const detail = 'The path of the request cannot be decoded.';
+      sendProblem(reply, new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }), request.id);
+    },
+    clientErrorHandler,
+  });
+  const fastify = adapter.getInstance<FastifyInstance>();
+  const routes = new Routes(fastify);
+  takeJsonAsBytes(fastify);
+  const app = await NestFactory.create<NestFastifyApplication>(AppModule.register(database, settings, logger), adapter, {
+    bodyParser: false,
+    logger,
+    abortOnError: false,
+  });
+  followRequests(fastify, app.get(Metrics));
+  app.useGlobalFilters(new ProblemFilter(routes));
+  await serveDocument(app);
+  return app;
+}
+
+/** Every answer carries its request's id; every request is timed from the moment its headers are there. */
+function followRequests(fastify: FastifyInstance, metrics: Metrics): void {
+  fastify.decorateRequest('caller', null);
+  fastify.decorateRequest('startedAt', 0);
+  fastify.addHook('onRequest', async (request, reply) => {
+    request.startedAt = performance.now();
+    metrics.arrived(request);
+    void reply.header(REQUEST_ID_HEADER, request.id);
+  });
+  fastify.addHook('onResponse', async (request) => metrics.answered(request));
+  fastify.addHook('onRequestAbort', async (request) => metrics.answered(request));
+}
+
+/** Bytes that are no HTTP get an answer all the same, and then the connection ends: nothing after them can be trusted. */
+function clientErrorHandler(_error: Error, socket: { writable: boolean; end(text: string): void; destroy(): void }): void {
+  if (!socket.writable) return socket.destroy();
+  const requestId = randomUUID();
+  const detail = 'The request is not well-formed HTTP.';
+  const body = JSON.stringify(new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }).body(requestId));
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,81 @@
+import { Problem } from '#problem';
+
+/** What became of an arrival. */
+export type Disposition = 'created' | 'refused' | 'replayed' | 'mismatch' | 'in_flight' | 'same_content';
+
+/** What a request is told: a recorded outcome with its stored bytes, or a problem about the key. */
+export interface Answer {
+  readonly disposition: Disposition;
+  readonly decisionId: string | null;
+  readonly status: number;
+  /** The bytes to send. */
+  readonly body: string;
+  /** Whether these bytes have been given before. */
+  readonly replayed: boolean;
+  /** For a recorded outcome: until when the stored response is kept, in seconds since 1970. */
+  readonly expiresAtEpoch: number | null;
+  readonly retryAfterSeconds: number | null;
+}
+
+/** A row of the database's `decision_answer`. */
+export interface AnswerRow {
+  ordinal: number;
+  disposition: Disposition;
+  decision_id: string;
+  state: string;
+  response_status: number | null;
+  response_body: string | null;
+  expires_at_epoch: number | null;
+  winner_key: string | null;
+  winner_recorded_at: string | null;
+  problem: string | null;
+}
+
+/** An answer that is about the key, not an outcome. */
+function keyProblem(disposition: Disposition, decisionId: string | null, problem: Problem, requestId: string): Answer {
+  return {
+    disposition,
+    decisionId,
+    status: problem.status,
+    body: JSON.stringify(problem.body(requestId)),
+    replayed: false,
+    expiresAtEpoch: null,
+    retryAfterSeconds: disposition === 'in_flight' ? 1 : null,
+  };
+}
+
+/** The key is known, for another request. Says which decision stands, never what it answered or where they differ. */
+export function mismatchAnswer(row: AnswerRow, requestId: string): Answer {
+  const problem = new Problem('fingerprint-mismatch', `This key stands for another request. Decision ${row.decision_id} was made under it.`, {
+    members: { decisionId: row.decision_id, state: row.state },
+  });
+  return keyProblem('mismatch', row.decision_id, problem, requestId);
+}
+
+/** Another key carries the same content, and the action wants that refused. */
+export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
+  const winner = { decisionId: row.decision_id, key: row.winner_key, recordedAt: row.winner_recorded_at };
+  const problem = new Problem('same-content', 'The same decision was made under another key, the winner; this key stays unused.', { members: { winner } });
+  return keyProblem('same_content', row.decision_id, problem, requestId);
+}
+
+/** Somebody else holds the key and has not finished. */
+export function inFlightAnswer(requestId: string): Answer {
+  const problem = new Problem('in-flight', 'A request that this one must wait for is under way. Send the same request again.', {
+    members: { state: 'in_flight' },
+  });
+  return keyProblem('in_flight', null, problem, requestId);
+}
+
+/** A recorded outcome: the stored status and bytes. */
+export function outcomeAnswer(row: AnswerRow, body: string): Answer {
+  return {
+    disposition: row.disposition,
+    decisionId: row.decision_id,
+    status: row.response_status ?? 500,
+    body,
+    replayed: row.disposition === 'replayed' || row.disposition === 'same_content',
+    expiresAtEpoch: row.expires_at_epoch,
+    retryAfterSeconds: null,
+  };
+}

@@ -1,0 +1,17 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { ActionsModule } from '#actions';
+import { DecisionReader } from './decision-reader.js';
+import { Ledger } from './ledger.js';
+import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
+
+@Module({})
+export class LedgerModule {
+  static register(settings: LedgerSettings): DynamicModule {
+    return {
+      module: LedgerModule,
+      imports: [ActionsModule],
+      providers: [Ledger, DecisionReader, { provide: LEDGER_SETTINGS, useValue: settings }],
+      exports: [Ledger, DecisionReader],
+    };
+  }
+}

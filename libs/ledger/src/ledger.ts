@@ -1,0 +1,137 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inventory } from '#actions';
+import { classifyFailure, Database, failureProblem, type Transaction } from '#database';
+import { EffectHandlers, type EffectHandler } from '#effects';
+import { Problem } from '#problem';
+import { inFlightAnswer, mismatchAnswer, outcomeAnswer, sameContentAnswer, type Answer, type AnswerRow } from './answer.js';
+import type { Arrival, DecisionRequest } from './decision-request.js';
+import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
+import { runHandler } from './handler-run.js';
+import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
+import { LOCK_TIMEOUT_MS, patiently, StillInFlight } from './patience.js';
+import { planRequest, type Plan } from './plan.js';
+import { appliedBodyFromEntry } from './stored-outcome.js';
+
+/** The promise: one decision, recorded once. Every request for a key ends in the one outcome that was recorded. */
+@Injectable()
+export class Ledger {
+  private readonly logger = new Logger(Ledger.name);
+
+  constructor(
+    private readonly database: Database,
+    private readonly inventory: Inventory,
+    private readonly handlers: EffectHandlers,
+    @Inject(LEDGER_SETTINGS) private readonly settings: LedgerSettings,
+  ) {}
+
+  /**
+   * Records a decision with its effect, or finds what was recorded.
+   *
+   * @param waitMs how long a twin waits for whoever holds the key
+   * @throws Problem `unknown-action`, `unsupported-execution`, `validation-failed`: nothing was recorded
+   */
+  async record(arrival: Arrival, request: DecisionRequest, waitMs: number): Promise<Answer> {
+    const [answer] = await this.recordAll(arrival, [request], waitMs);
+    if (answer instanceof Problem) throw answer;
+    if (answer === undefined) throw new Error('A request was left without an answer');
+    return answer;
+  }
+
+  /** Records a batch in its order. Each request ends as it would have ended alone; none fails for its neighbour. */
+  async recordAll(arrival: Arrival, requests: readonly DecisionRequest[], waitMs: number): Promise<(Answer | Problem)[]> {
+    const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
+    const answers: (Answer | Problem)[] = [];
+    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, waitMs)));
+    return answers;
+  }
+
+  /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
+  private async runTogether(arrival: Arrival, plans: readonly Plan[], waitMs: number): Promise<(Answer | Problem)[]> {
+    try {
+      const rows = await patiently(waitMs, () => this.transact(arrival, plans));
+      return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
+    } catch (error) {
+      if (error instanceof StillInFlight && plans.length === 1) return [await this.toldToWait(arrival, plans)];
+      // A neighbour is not to blame for a server that is gone, and trying each alone would only take longer.
+      if (plans.length === 1 || classifyFailure(error) === 'unavailable') return plans.map(() => this.failed(error));
+    }
+    const answers: (Answer | Problem)[] = [];
+    for (const plan of plans) answers.push(...(await this.runTogether(arrival, [plan], waitMs)));
+    return answers;
+  }
+
+  private async transact(arrival: Arrival, plans: readonly Plan[]): Promise<AnswerRow[]> {
+    const [first] = plans;
+    const { tenant } = arrival.caller;
+    const parameters = [tenant, LOCK_TIMEOUT_MS, JSON.stringify(plans.map(({ row }) => row))];
+    switch (first?.kind) {
+      case 'declarative':
+        return this.database.statement('SELECT * FROM record_decisions($1, $2, $3)', parameters);
+      case 'handler':
+        return this.database.bare((tx) => recordAround(tx, parameters, first.handler, first.row, first.request, arrival));
+      case 'known-only':
+        return this.database.statement('SELECT * FROM answer_known($1, $2, $3)', parameters);
+      default:
+        return [];
+    }
+  }
+
+  private async answer(arrival: Arrival, plan: Plan, rows: readonly AnswerRow[]): Promise<Answer | Problem> {
+    const row = rows.find(({ ordinal }) => ordinal === plan.row['ordinal']);
+    if (row === undefined) return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
+    if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
+    if (row.disposition === 'in_flight') return inFlightAnswer(arrival.requestId);
+    if (row.problem === 'same-content') return sameContentAnswer(row, arrival.requestId);
+    return outcomeAnswer(row, row.response_body ?? (await appliedBodyFromEntry(this.database, arrival.caller.tenant, row.decision_id)));
+  }
+
+  /** A twin whose wait was too short is told to come back, and its arrival is on record. */
+  private async toldToWait(arrival: Arrival, plans: readonly Plan[]): Promise<Answer> {
+    const rows = JSON.stringify(plans.map(({ row }) => row));
+    await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [arrival.caller.tenant, rows]);
+    return inFlightAnswer(arrival.requestId);
+  }
+
+  /** Nothing was recorded: the transaction is gone, and the same request may be sent again. */
+  private failed(error: unknown): Problem {
+    const problem = failureProblem(error);
+    if (problem.code === 'internal') this.logger.error(error);
+    return problem;
+  }
+
+  private async plan(arrival: Arrival, request: DecisionRequest, ordinal: number): Promise<Plan> {
+    const action = await this.inventory.find(arrival.caller.tenant, request.inputs.action);
+    const handler = this.handlers.of(request.inputs.action);
+    const badParams = action === null ? null : this.inventory.checkParams(arrival.caller.tenant, action, request.inputs.params);
+    return planRequest({ arrival, request, ordinal, action, handler, badParams, retentionSeconds: this.settings.responseRetentionOverrideSeconds });
+  }
+}
+
+/** The transaction around a handler: the key is claimed, the effect applied or refused, the outcome recorded. */
+async function recordAround(
+  tx: Transaction,
+  parameters: readonly unknown[],
+  handler: EffectHandler,
+  row: DecisionRow,
+  request: DecisionRequest,
+  arrival: Arrival,
+): Promise<AnswerRow[]> {
+  const standing = await tx.query<AnswerRow[]>('SELECT * FROM open_decision($1, $2, $3)', [...parameters]);
+  if (standing.length > 0) return standing;
+  const { tenant } = arrival.caller;
+  const outcome = await runHandler(tx, handler, decidedEffect(tenant, row, request), row);
+  const concluded = outcome === 'place-taken' ? row : outcomeRow(row, request, outcome, arrival.requestId);
+  const isApplied = outcome !== 'place-taken' && outcome.status === 'applied';
+  return tx.query<AnswerRow[]>('SELECT * FROM close_decision($1, $2, $3)', [tenant, JSON.stringify([concluded]), isApplied]);
+}
+
+/** Splits a batch where its kind changes: neighbours of one kind share a transaction, handlers have one each. */
+function consecutive(plans: readonly Plan[]): Plan[][] {
+  const runs: Plan[][] = [];
+  for (const plan of plans) {
+    const last = runs.at(-1);
+    if (last?.[0]?.kind === plan.kind && plan.kind !== 'handler') last.push(plan);
+    else runs.push([plan]);
+  }
+  return runs;
+}

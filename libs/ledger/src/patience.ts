@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { classifyFailure } from '#database';
+
+/**
+ * How long a statement may wait for a row that another transaction holds before it gives its connection back. Short, so
+ * that the waiters of one slow key take turns on the pool instead of occupying it; a twin that takes no longer than this
+ * is waited for without a detour.
+ */
+export const LOCK_TIMEOUT_MS = 100;
+
+/** Two transactions that stood in each other's way rarely do so again; a bound keeps a mistake from running for ever. */
+const CONFLICT_TRIES = 10;
+
+const PAUSE_MS = { least: 25, most: 75 };
+
+/** Whoever holds the key has not finished in the time that the caller wanted to wait. */
+export class StillInFlight extends Error {}
+
+/**
+ * Runs a transaction until it gets through: again at once after a conflict, again after a pause without a connection
+ * while somebody else holds the key.
+ *
+ * @throws StillInFlight when `waitMs` has passed since the call; whatever else `transact` throws
+ */
+export async function patiently<T>(waitMs: number, transact: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + waitMs;
+  for (let conflicts = 0; ; ) {
+    try {
+      return await transact();
+    } catch (error) {
+      const failure = classifyFailure(error);
+      if (failure === 'lock-timeout') {
+        if (performance.now() >= deadline) throw new StillInFlight();
+      } else if (failure !== 'conflict' || (conflicts += 1) === CONFLICT_TRIES) {
+        throw error;
+      }
+    }
+    await sleep(PAUSE_MS.least + Math.random() * (PAUSE_MS.most - PAUSE_MS.least));
+  }
+}

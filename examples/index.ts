@@ -12,14 +12,25 @@ export const EXAMPLE_ACTIONS = {
     paramsSchema: {
       type: 'object',
       properties: {
-        amount: { anyOf: [{ type: 'string', pattern: '^[0-9]+(\\.[0-9]+)?$' }, { type: 'number', exclusiveMinimum: 0 }] },
+        amount: {
+          anyOf: [
+            { type: 'string', pattern: '^[0-9]+(\\.[0-9]+)?$' },
+            { type: 'number', exclusiveMinimum: 0 },
+          ],
+        },
         currency: { type: 'string', pattern: '^[A-Z]{3}$' },
       },
     },
     responseRetentionDays: 90,
     leaseSeconds: 30,
   },
-  'sar.file': { execution: 'transactional', uniqueness: 'subject-and-period', sameContent: 'replay', responseRetentionDays: 3650, leaseSeconds: 30 },
+  'sar.file': {
+    execution: 'transactional',
+    uniqueness: 'subject-and-period',
+    sameContent: 'replay',
+    responseRetentionDays: 3650,
+    leaseSeconds: 30,
+  },
 } as const;
 
 export const EXAMPLE_HANDLERS: readonly Type<EffectHandler>[] = [RefundCreateHandler, SarFileHandler];

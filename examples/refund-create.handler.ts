@@ -36,7 +36,8 @@ export class RefundCreateHandler implements EffectHandler {
       [tenant, subject.type, subject.id, decimal(params['orderTotal']), amount],
     );
     const [total] = totals;
-    if (total === undefined) return refused('exceeds-order-total', 'The refunds of this case would exceed the total of its order.');
+    if (total === undefined)
+      return refused('exceeds-order-total', 'The refunds of this case would exceed the total of its order.');
 
     await tx.query(
       'INSERT INTO refund (tenant_id, refund_id, decision_id, subject_type, subject_id, amount, currency) VALUES ($1, $2, $3, $4, $5, $6, $7)',

@@ -1,6 +1,14 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { DatabaseError, EmbeddedServerError, openDatabase, readSettings, SettingError, type OpenDatabase, type Settings } from '#database';
+import {
+  DatabaseError,
+  EmbeddedServerError,
+  openDatabase,
+  readSettings,
+  SettingError,
+  type OpenDatabase,
+  type Settings,
+} from '#database';
 import { startWorker, type Worker } from '../../worker/src/worker.js';
 import { createServer } from './server.js';
 import { PinoLogger } from './service/logger.js';
@@ -21,7 +29,11 @@ interface Running {
 async function start(settings: Settings): Promise<Running> {
   const logger = new PinoLogger(settings.logLevel);
   const opened = await openDatabase(settings, (line) => logger.info({ event: 'database', line }));
-  const parts: { app: NestFastifyApplication | null; metrics: Server | null; worker: Worker | null } = { app: null, metrics: null, worker: null };
+  const parts: { app: NestFastifyApplication | null; metrics: Server | null; worker: Worker | null } = {
+    app: null,
+    metrics: null,
+    worker: null,
+  };
   try {
     if (settings.worker !== 'off') parts.worker = startWorker(opened.database, settings, logger);
     if (settings.worker === 'only') {
@@ -31,7 +43,8 @@ async function start(settings: Settings): Promise<Running> {
     parts.app = await createServer(opened.database, settings, logger);
     await parts.app.init();
     if (opened.embedded) await setUpDemo(parts.app, settings);
-    if (settings.metricsPort !== null) parts.metrics = await serveMetrics(parts.app.get(Metrics), settings, settings.metricsPort);
+    if (settings.metricsPort !== null)
+      parts.metrics = await serveMetrics(parts.app.get(Metrics), settings, settings.metricsPort);
     await parts.app.listen(settings.port, settings.host);
     process.stdout.write(startUpText(await urlOf(parts.app), settings, opened.embedded));
     return { ...parts, opened };
@@ -70,13 +83,15 @@ function serveMetrics(metrics: Metrics, settings: Settings, port: number): Promi
 
 /** One line for an operator; a stack only where the fault is ours. */
 function explain(error: unknown): string {
-  if (error instanceof SettingError || error instanceof DatabaseError || error instanceof EmbeddedServerError) return error.message;
+  if (error instanceof SettingError || error instanceof DatabaseError || error instanceof EmbeddedServerError)
+    return error.message;
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error ? error.code : null;
   const address = 'address' in error && 'port' in error ? `${String(error.address)}:${String(error.port)}` : '';
   if (code === 'EADDRINUSE') return `PORT: ${address} is taken by another program`;
   if (code === 'EACCES' && address !== '') return `PORT: this user may not listen on ${address}`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `HOST: this machine has no such address (${error.message})`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `HOST: this machine has no such address (${error.message})`;
   return error.stack ?? error.message;
 }
 
@@ -94,7 +109,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
     if (isStopping) return;
     isStopping = true;
-    setTimeout(() => fail(new DatabaseError('Not everything had finished when the time for stopping was over')), STOP_TIMEOUT_MS).unref();
+    setTimeout(
+      () => fail(new DatabaseError('Not everything had finished when the time for stopping was over')),
+      STOP_TIMEOUT_MS,
+    ).unref();
     stop(running).then(() => process.exit(0), fail);
   });
 }

@@ -32,7 +32,14 @@ const PROBLEM_SCHEMA = {
     errors: {
       type: 'array',
       description: 'Where the request breaks a rule.',
-      items: { type: 'object', required: ['pointer', 'detail'], properties: { pointer: { type: 'string', description: 'JSON Pointer, or the parameter.' }, detail: { type: 'string' } } },
+      items: {
+        type: 'object',
+        required: ['pointer', 'detail'],
+        properties: {
+          pointer: { type: 'string', description: 'JSON Pointer, or the parameter.' },
+          detail: { type: 'string' },
+        },
+      },
     },
   },
 } as const;
@@ -49,7 +56,13 @@ export function buildDocument(app: INestApplication): OpenAPIObject {
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token: dlk_<credentialId>_<secret>' });
   for (const [name, description] of TAGS) builder.addTag(name, description);
   const document = SwaggerModule.createDocument(app, builder.build());
-  return { ...document, components: { ...document.components, schemas: { ...document.components?.schemas, Problem: structuredClone(PROBLEM_SCHEMA) as object } } };
+  return {
+    ...document,
+    components: {
+      ...document.components,
+      schemas: { ...document.components?.schemas, Problem: structuredClone(PROBLEM_SCHEMA) as object },
+    },
+  };
 }
 
 /** `/docs` is Swagger UI, `/openapi.json` the description that it shows. */

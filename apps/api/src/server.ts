@@ -15,7 +15,11 @@ import { Metrics } from './service/metrics.js';
 const LONGEST_PATH_PARAMETER = 3 * 255;
 
 /** The API on Fastify, ready to listen. */
-export async function createServer(database: Database, settings: Settings, logger: PinoLogger): Promise<NestFastifyApplication> {
+export async function createServer(
+  database: Database,
+  settings: Settings,
+  logger: PinoLogger,
+): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     routerOptions: { maxParamLength: LONGEST_PATH_PARAMETER },
     genReqId: requestIdOf,
@@ -24,18 +28,26 @@ export async function createServer(database: Database, settings: Settings, logge
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
       void reply.header(REQUEST_ID_HEADER, request.id);
       const detail = 'The path of the request cannot be decoded.';
-      sendProblem(reply, new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }), request.id);
+      sendProblem(
+        reply,
+        new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }),
+        request.id,
+      );
     },
     clientErrorHandler,
   });
   const fastify = adapter.getInstance<FastifyInstance>();
   const routes = new Routes(fastify);
   takeJsonAsBytes(fastify);
-  const app = await NestFactory.create<NestFastifyApplication>(AppModule.register(database, settings, logger), adapter, {
-    bodyParser: false,
-    logger,
-    abortOnError: false,
-  });
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.register(database, settings, logger),
+    adapter,
+    {
+      bodyParser: false,
+      logger,
+      abortOnError: false,
+    },
+  );
   followRequests(fastify, app.get(Metrics));
   app.useGlobalFilters(new ProblemFilter(routes));
   await serveDocument(app);
@@ -56,11 +68,16 @@ function followRequests(fastify: FastifyInstance, metrics: Metrics): void {
 }
 
 /** Bytes that are no HTTP get an answer all the same, and then the connection ends: nothing after them can be trusted. */
-function clientErrorHandler(_error: Error, socket: { writable: boolean; end(text: string): void; destroy(): void }): void {
+function clientErrorHandler(
+  _error: Error,
+  socket: { writable: boolean; end(text: string): void; destroy(): void },
+): void {
   if (!socket.writable) return socket.destroy();
   const requestId = randomUUID();
   const detail = 'The request is not well-formed HTTP.';
-  const body = JSON.stringify(new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }).body(requestId));
+  const body = JSON.stringify(
+    new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }).body(requestId),
+  );
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,

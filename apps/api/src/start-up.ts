@@ -29,7 +29,8 @@ export async function setUpDemo(app: INestApplicationContext, settings: Settings
     operator: await credentials.createOperator('first operator'),
     tenants: { [DEMO_TENANT]: await credentials.renewTenant(DEMO_TENANT) },
   };
-  for (const [action, rules] of Object.entries(EXAMPLE_ACTIONS)) await inventory.put(DEMO_TENANT, action, { ...rules }, null);
+  for (const [action, rules] of Object.entries(EXAMPLE_ACTIONS))
+    await inventory.put(DEMO_TENANT, action, { ...rules }, null);
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(first, null, 2)}\n`, { mode: 0o600 });
   chmodSync(draft, 0o600);
@@ -39,7 +40,14 @@ export async function setUpDemo(app: INestApplicationContext, settings: Settings
 /** What a person who has just started the service wants to know. */
 export function startUpText(url: string, settings: Settings, isEmbedded: boolean): string {
   const lines = ['', `Decision Ledger serves ${url}`, `Swagger UI       ${url}/docs`];
-  if (isEmbedded) lines.push(`Credentials      ${credentialsFile(settings)}`, '', 'Try it:', '', curlToTry(url, credentialsFile(settings)));
+  if (isEmbedded)
+    lines.push(
+      `Credentials      ${credentialsFile(settings)}`,
+      '',
+      'Try it:',
+      '',
+      curlToTry(url, credentialsFile(settings)),
+    );
   return `${lines.join('\n')}\n`;
 }
 

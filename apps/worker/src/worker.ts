@@ -31,7 +31,9 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     while (!stopping.signal.aborted) {
       // A round that fails, as when the database is away, is made up for by the next.
       await prune().catch((error: unknown) => log.error(error));
-      await sleep(settings.pruneIntervalSeconds * MS_A_SECOND, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await sleep(settings.pruneIntervalSeconds * MS_A_SECOND, undefined, { signal: stopping.signal }).catch(
+        () => undefined,
+      );
     }
   }
 
@@ -45,6 +47,8 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
 }
 
 async function tenantsOf(database: Database): Promise<string[]> {
-  const rows = await database.transaction(OPERATOR_SCOPE, (tx) => tx.query<{ tenant_id: string }[]>('SELECT tenant_id FROM tenant ORDER BY tenant_id'));
+  const rows = await database.transaction(OPERATOR_SCOPE, (tx) =>
+    tx.query<{ tenant_id: string }[]>('SELECT tenant_id FROM tenant ORDER BY tenant_id'),
+  );
   return rows.map(({ tenant_id }) => tenant_id);
 }

@@ -56,7 +56,9 @@ export class Authenticator {
     if (this.touched.has(credentialId)) return;
     this.touched.set(credentialId, true);
     this.database
-      .transaction(tenant, (tx) => tx.query('UPDATE credential SET last_used_at = now() WHERE credential_id = $1', [credentialId]))
+      .transaction(tenant, (tx) =>
+        tx.query('UPDATE credential SET last_used_at = now() WHERE credential_id = $1', [credentialId]),
+      )
       .catch(() => this.touched.delete(credentialId));
   }
 }

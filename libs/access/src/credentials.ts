@@ -46,7 +46,8 @@ export class Credentials {
         return issueTenantTokens(tx, tenant);
       });
     } catch (error) {
-      if (violatedConstraint(error) === 'tenant_pkey') throw new Problem('tenant-exists', `The tenant ${tenant} exists already.`);
+      if (violatedConstraint(error) === 'tenant_pkey')
+        throw new Problem('tenant-exists', `The tenant ${tenant} exists already.`);
       throw error;
     }
   }
@@ -84,7 +85,9 @@ export class Credentials {
 
   /** A new operator's token. Only the command line and the first start of the embedded database call this. */
   async createOperator(name: string): Promise<string> {
-    const { token } = await this.database.transaction(OPERATOR_SCOPE, (tx) => insertCredential(tx, OPERATOR_SCOPE, 'operator', name, null));
+    const { token } = await this.database.transaction(OPERATOR_SCOPE, (tx) =>
+      insertCredential(tx, OPERATOR_SCOPE, 'operator', name, null),
+    );
     return token;
   }
 
@@ -99,7 +102,9 @@ export class Credentials {
   /** Makes a tenant unless it exists, and new credentials for it either way. */
   async renewTenant(tenant: string): Promise<TenantTokens> {
     return this.database.transaction(OPERATOR_SCOPE, async (tx) => {
-      await tx.query('INSERT INTO tenant (tenant_id) VALUES ($1) ON CONFLICT ON CONSTRAINT tenant_pkey DO NOTHING', [tenant]);
+      await tx.query('INSERT INTO tenant (tenant_id) VALUES ($1) ON CONFLICT ON CONSTRAINT tenant_pkey DO NOTHING', [
+        tenant,
+      ]);
       return issueTenantTokens(tx, tenant);
     });
   }
@@ -123,7 +128,13 @@ async function issueTenantTokens(tx: Transaction, tenant: string): Promise<Tenan
   return tokens;
 }
 
-async function insertCredential(tx: Transaction, tenant: string, role: Role, name: string, expiresAt: string | null): Promise<NewCredential> {
+async function insertCredential(
+  tx: Transaction,
+  tenant: string,
+  role: Role,
+  name: string,
+  expiresAt: string | null,
+): Promise<NewCredential> {
   const { credentialId, token, secretSha256 } = mintToken();
   const [row] = await tx.query<{ expiresAt: string | null; inPast: boolean | null }[]>(
     `INSERT INTO credential (tenant_id, credential_id, role, name, secret_sha256, expires_at) VALUES ($1, $2, $3, $4, $5, $6)

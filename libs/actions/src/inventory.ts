@@ -52,7 +52,12 @@ export class Inventory {
    *
    * @throws Problem `validation-failed` if `paramsSchema` is not a JSON Schema
    */
-  async put(tenant: string, action: string, rules: ActionRules, credentialId: string | null): Promise<{ action: Action; created: boolean }> {
+  async put(
+    tenant: string,
+    action: string,
+    rules: ActionRules,
+    credentialId: string | null,
+  ): Promise<{ action: Action; created: boolean }> {
     checkSchema(rules);
     const text = canonicalJson(plain(rules));
     for (let tries = 1; ; tries += 1) {
@@ -82,7 +87,13 @@ export class Inventory {
   }
 }
 
-async function putVersion(tx: Transaction, tenant: string, action: string, rules: string, credentialId: string | null): Promise<{ action: Action; created: boolean }> {
+async function putVersion(
+  tx: Transaction,
+  tenant: string,
+  action: string,
+  rules: string,
+  credentialId: string | null,
+): Promise<{ action: Action; created: boolean }> {
   const [latest] = await tx.query<ActionRow[]>(LATEST, [tenant, action]);
   if (latest?.rules === rules) return { action: actionOf(latest), created: false };
   const [row] = await tx.query<ActionRow[]>(
@@ -105,7 +116,9 @@ function checkSchema({ paramsSchema }: ActionRules): void {
     compileParamsSchema(paramsSchema);
   } catch (error) {
     if (!(error instanceof ParamsSchemaError)) throw error;
-    throw validationFailed([{ pointer: '/paramsSchema', detail: `is not a JSON Schema 2020-12 that can be used: ${error.message}` }]);
+    throw validationFailed([
+      { pointer: '/paramsSchema', detail: `is not a JSON Schema 2020-12 that can be used: ${error.message}` },
+    ]);
   }
 }
 

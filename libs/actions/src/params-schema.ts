@@ -20,7 +20,8 @@ export function compileParamsSchema(schema: Record<string, unknown>): ParamsChec
       return validate(params) ? null : placeOf(validate.errors?.[0]);
     } catch (error) {
       // A schema that refers to itself without end compiles, and only runs out of stack on data.
-      if (error instanceof RangeError) return { pointer: '/inputs/params', detail: 'the schema of the action does not come to an end on this value' };
+      if (error instanceof RangeError)
+        return { pointer: '/inputs/params', detail: 'the schema of the action does not come to an end on this value' };
       throw error;
     }
   };
@@ -41,7 +42,8 @@ function compile(schema: Record<string, unknown>): ValidateFunction {
 
 function placeOf(error: ErrorObject | undefined): ProblemPlace {
   const path = `/inputs/params${error?.instancePath ?? ''}`;
-  const member: unknown = error?.params['missingProperty'] ?? error?.params['additionalProperty'] ?? error?.params['unevaluatedProperty'];
+  const member: unknown =
+    error?.params['missingProperty'] ?? error?.params['additionalProperty'] ?? error?.params['unevaluatedProperty'];
   const pointer = typeof member === 'string' ? `${path}/${member.replaceAll('~', '~0').replaceAll('/', '~1')}` : path;
   return { pointer, detail: error?.message ?? 'breaks the schema of the action' };
 }

@@ -2,7 +2,10 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** One arrival of a request for a key, with the evidence it carried and what became of it. Append-only. */
 @Entity('attempt')
-@Check('attempt_disposition', `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content')`)
+@Check(
+  'attempt_disposition',
+  `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content')`,
+)
 @Check('attempt_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
 @Index('attempt_by_decision', ['tenantId', 'decisionId'])
 export class Attempt {

@@ -5,7 +5,10 @@ import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 @Unique('decision_record_content_once', ['tenantId', 'contentHash', 'contentOnce'])
 @Check('decision_record_content_once_is_true_or_null', 'content_once')
 @Check('decision_record_key_source', `key_source IN ('content', 'client')`)
-@Check('decision_record_hashes', 'octet_length(content_hash) = 20 AND octet_length(fingerprint) = 32 AND octet_length(prompt_template_sha256) = 32')
+@Check(
+  'decision_record_hashes',
+  'octet_length(content_hash) = 20 AND octet_length(fingerprint) = 32 AND octet_length(prompt_template_sha256) = 32',
+)
 @Check('decision_record_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
 export class DecisionRecord {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'decision_record_pkey' })

@@ -11,7 +11,11 @@ export class EffectsModule {
       global: true,
       providers: [
         ...handlers,
-        { provide: EffectHandlers, useFactory: (...instances: EffectHandler[]) => new EffectHandlers(instances), inject: [...handlers] },
+        {
+          provide: EffectHandlers,
+          useFactory: (...instances: EffectHandler[]) => new EffectHandlers(instances),
+          inject: [...handlers],
+        },
       ],
       exports: [EffectHandlers],
     };

@@ -10,10 +10,20 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('idempotency_record_final_expires', `(status = 'completed') = (expires_at IS NOT NULL)`)
 @Index('idempotency_record_by_expiry', ['tenantId', 'expiresAt'])
 export class IdempotencyRecord {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'idempotency_record_pkey' })
+  @PrimaryColumn({
+    name: 'tenant_id',
+    type: 'text',
+    collation: 'C',
+    primaryKeyConstraintName: 'idempotency_record_pkey',
+  })
   tenantId: string;
 
-  @PrimaryColumn({ name: 'idem_key', type: 'text', collation: 'C', primaryKeyConstraintName: 'idempotency_record_pkey' })
+  @PrimaryColumn({
+    name: 'idem_key',
+    type: 'text',
+    collation: 'C',
+    primaryKeyConstraintName: 'idempotency_record_pkey',
+  })
   key: string;
 
   @Column({ name: 'key_source', type: 'text' })

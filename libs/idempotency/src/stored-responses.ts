@@ -13,7 +13,10 @@ export class StoredResponses {
   async prune(tenant: string): Promise<number> {
     let total = 0;
     for (;;) {
-      const [row] = await this.database.statement<{ pruned: number }>('SELECT prune_responses($1, $2) AS pruned', [tenant, BATCH]);
+      const [row] = await this.database.statement<{ pruned: number }>('SELECT prune_responses($1, $2) AS pruned', [
+        tenant,
+        BATCH,
+      ]);
       total += row?.pruned ?? 0;
       if ((row?.pruned ?? 0) < BATCH) return total;
     }

@@ -46,24 +46,36 @@ function keyProblem(disposition: Disposition, decisionId: string | null, problem
 
 /** The key is known, for another request. Says which decision stands, never what it answered or where they differ. */
 export function mismatchAnswer(row: AnswerRow, requestId: string): Answer {
-  const problem = new Problem('fingerprint-mismatch', `This key stands for another request. Decision ${row.decision_id} was made under it.`, {
-    members: { decisionId: row.decision_id, state: row.state },
-  });
+  const problem = new Problem(
+    'fingerprint-mismatch',
+    `This key stands for another request. Decision ${row.decision_id} was made under it.`,
+    {
+      members: { decisionId: row.decision_id, state: row.state },
+    },
+  );
   return keyProblem('mismatch', row.decision_id, problem, requestId);
 }
 
 /** Another key carries the same content, and the action wants that refused. */
 export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
   const winner = { decisionId: row.decision_id, key: row.winner_key, recordedAt: row.winner_recorded_at };
-  const problem = new Problem('same-content', 'The same decision was made under another key, the winner; this key stays unused.', { members: { winner } });
+  const problem = new Problem(
+    'same-content',
+    'The same decision was made under another key, the winner; this key stays unused.',
+    { members: { winner } },
+  );
   return keyProblem('same_content', row.decision_id, problem, requestId);
 }
 
 /** Somebody else holds the key and has not finished. */
 export function inFlightAnswer(requestId: string): Answer {
-  const problem = new Problem('in-flight', 'A request that this one must wait for is under way. Send the same request again.', {
-    members: { state: 'in_flight' },
-  });
+  const problem = new Problem(
+    'in-flight',
+    'A request that this one must wait for is under way. Send the same request again.',
+    {
+      members: { state: 'in_flight' },
+    },
+  );
   return keyProblem('in_flight', null, problem, requestId);
 }
 

@@ -49,7 +49,11 @@ export type DecisionFilterName = keyof typeof DECISION_FILTERS;
 export type DecisionFilters = Partial<Record<DecisionFilterName, string>>;
 
 /** The condition that all the filters make together, and its parameters, numbered from `first`. */
-export function whereOf(tenant: string, filters: DecisionFilters, first: number): { sql: string; parameters: string[] } {
+export function whereOf(
+  tenant: string,
+  filters: DecisionFilters,
+  first: number,
+): { sql: string; parameters: string[] } {
   const table: Record<string, Filter> = DECISION_FILTERS;
   const conditions: string[] = [];
   const parameters: string[] = [];

@@ -74,11 +74,19 @@ export class DecisionReader {
   }
 
   /** @throws Problem `validation-failed` for a cursor that belongs to another question, or to none */
-  async list(tenant: string, { filters, order, limit, cursor }: ListQuestion): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
+  async list(
+    tenant: string,
+    { filters, order, limit, cursor }: ListQuestion,
+  ): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
     const question = JSON.stringify([tenant, order, Object.entries(filters).toSorted()]);
     const position = cursor === null ? null : readCursor(question, cursor);
     if (cursor !== null && position === null) {
-      throw validationFailed([{ pointer: 'cursor', detail: 'belongs to another question: send it with the filters and the order it came with' }]);
+      throw validationFailed([
+        {
+          pointer: 'cursor',
+          detail: 'belongs to another question: send it with the filters and the order it came with',
+        },
+      ]);
     }
     const where = whereOf(tenant, filters, 4);
     const isAfter = order === 'asc' ? '>' : '<';
@@ -94,12 +102,19 @@ export class DecisionReader {
     const items = rows.slice(0, limit).map(({ row }) => row);
     const last = items.at(-1);
     const hasMore = rows.length > limit && last !== undefined;
-    return { items, nextCursor: hasMore ? writeCursor(question, { recordedAt: last.recordedAt ?? '', decisionId: last.decisionId }) : null };
+    return {
+      items,
+      nextCursor: hasMore
+        ? writeCursor(question, { recordedAt: last.recordedAt ?? '', decisionId: last.decisionId })
+        : null,
+    };
   }
 
   /** @throws Problem `not-found` */
   async idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecordView> {
-    const [record] = await this.database.transaction(tenant, (tx: Transaction) => tx.query<IdempotencyRecordView[]>(RECORD, [tenant, key]));
+    const [record] = await this.database.transaction(tenant, (tx: Transaction) =>
+      tx.query<IdempotencyRecordView[]>(RECORD, [tenant, key]),
+    );
     if (record === undefined) throw new Problem('not-found', 'There is no record of such a key.');
     return record;
   }
@@ -149,15 +164,28 @@ const RECORD = `
   LIMIT 1`;
 
 /** The three views of one event: the request, the effect, the entry. */
-function oneDecision(found: OneRow, counts: readonly { disposition: string; count: number }[], tenant: string): Record<string, unknown> {
+function oneDecision(
+  found: OneRow,
+  counts: readonly { disposition: string; count: number }[],
+  tenant: string,
+): Record<string, unknown> {
   const { row, note } = found;
   const inputs: JsonValue = JSON.parse(found.canonical_inputs);
-  const digest = row.keySource === 'content' ? sha256(found.canonical_inputs) : downstreamDigest({ tenantId: tenant, key: row.key });
+  const digest =
+    row.keySource === 'content' ? sha256(found.canonical_inputs) : downstreamDigest({ tenantId: tenant, key: row.key });
   return {
     ...row,
     fingerprint: found.fingerprint,
     request: { inputs, note, firstEvidence: found.evidence, receivedAt: found.received_at },
-    effect: row.effectId === null ? null : { effectId: row.effectId, kind: row.action, status: 'applied', result: found.result === null ? null : JSON.parse(found.result) },
+    effect:
+      row.effectId === null
+        ? null
+        : {
+            effectId: row.effectId,
+            kind: row.action,
+            status: 'applied',
+            result: found.result === null ? null : JSON.parse(found.result),
+          },
     ledgerEntry: {
       ledgerEntryId: row.ledgerEntryId,
       outcome: row.outcome?.status,

@@ -58,7 +58,13 @@ export function arrivalRow(arrival: Arrival, request: DecisionRequest, ordinal: 
 }
 
 /** A request that may be recorded, under the rules of its action. What an effect gives is not known yet. */
-export function decisionRow(arrival: Arrival, request: DecisionRequest, ordinal: number, action: Action, retentionSeconds: number | null): DecisionRow {
+export function decisionRow(
+  arrival: Arrival,
+  request: DecisionRequest,
+  ordinal: number,
+  action: Action,
+  retentionSeconds: number | null,
+): DecisionRow {
   const row = arrivalRow(arrival, request, ordinal);
   const place = placeOf(action, request);
   return {
@@ -77,7 +83,10 @@ export function decisionRow(arrival: Arrival, request: DecisionRequest, ordinal:
     inputs: request.canonicalInputs,
     note: request.note,
     retention_seconds: retentionSeconds ?? action.responseRetentionDays * SECONDS_A_DAY,
-    refused_head: place === null ? null : duplicateSubjectHead(refusedParts(row, request), request.inputs.action, place, arrival.requestId),
+    refused_head:
+      place === null
+        ? null
+        : duplicateSubjectHead(refusedParts(row, request), request.inputs.action, place, arrival.requestId),
   };
 }
 
@@ -87,10 +96,19 @@ export function declarativeRow(row: DecisionRow, request: DecisionRequest): Deci
 }
 
 /** The row of an effect whose handler has spoken. */
-export function outcomeRow(row: DecisionRow, request: DecisionRequest, outcome: EffectOutcome, requestId: string): DecisionRow {
+export function outcomeRow(
+  row: DecisionRow,
+  request: DecisionRequest,
+  outcome: EffectOutcome,
+  requestId: string,
+): DecisionRow {
   if (outcome.status === 'applied') return withResult(row, request, canonicalJson(outcome.result));
   const { reason, detail } = outcome;
-  return { ...row, refusal_reason: reason, refused_head: refusalHead(refusedParts(row, request), reason, detail, requestId) };
+  return {
+    ...row,
+    refusal_reason: reason,
+    refused_head: refusalHead(refusedParts(row, request), reason, detail, requestId),
+  };
 }
 
 /** What a handler is given to apply. */
@@ -102,9 +120,25 @@ export function decidedEffect(tenant: string, row: DecisionRow, request: Decisio
 function withResult(row: DecisionRow, request: DecisionRequest, result: string): DecisionRow {
   const { decision_id: decisionId, effect_id: effectId, ledger_entry_id: ledgerEntryId } = row;
   const { key, keySource, contentKey, inputs } = request;
-  return { ...row, result, applied_head: appliedHead({ decisionId, effectId, ledgerEntryId, key, keySource, contentKey, action: inputs.action, result }) };
+  return {
+    ...row,
+    result,
+    applied_head: appliedHead({
+      decisionId,
+      effectId,
+      ledgerEntryId,
+      key,
+      keySource,
+      contentKey,
+      action: inputs.action,
+      result,
+    }),
+  };
 }
 
-function refusedParts(row: DecisionRow, request: DecisionRequest): { decisionId: string; key: string; ledgerEntryId: string } {
+function refusedParts(
+  row: DecisionRow,
+  request: DecisionRequest,
+): { decisionId: string; key: string; ledgerEntryId: string } {
   return { decisionId: row.decision_id, key: request.key, ledgerEntryId: row.ledger_entry_id };
 }

@@ -19,7 +19,12 @@ class Refusal extends Error {
  * Applies an effect in a savepoint: its row, then whatever its handler writes. The row comes first, so a rival for the
  * subject waits before its handler runs, not after. A refusal undoes both and leaves the decision.
  */
-export async function runHandler(tx: Transaction, handler: EffectHandler, effect: DecidedEffect, row: DecisionRow): Promise<EffectOutcome | 'place-taken'> {
+export async function runHandler(
+  tx: Transaction,
+  handler: EffectHandler,
+  effect: DecidedEffect,
+  row: DecisionRow,
+): Promise<EffectOutcome | 'place-taken'> {
   try {
     return await tx.transaction(async (savepoint) => {
       const [placed] = await savepoint.query<{ applied: number }[]>(
@@ -53,7 +58,9 @@ async function inTime(handler: EffectHandler, applying: Promise<EffectOutcome>):
 function checkedRefusal(handler: EffectHandler, outcome: EffectOutcome & { status: 'refused' }): EffectOutcome {
   const { reason, detail } = outcome;
   if (reason === '' || reason.length > REASON_LENGTH || detail === '') {
-    throw new Error(`The handler of ${handler.action} refused without a reason of 1 to ${REASON_LENGTH} characters and a detail`);
+    throw new Error(
+      `The handler of ${handler.action} refused without a reason of 1 to ${REASON_LENGTH} characters and a detail`,
+    );
   }
   return outcome;
 }

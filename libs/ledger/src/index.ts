@@ -1,6 +1,11 @@
 export type { Answer, Disposition } from './answer.js';
 export { DECISION_FILTERS, type DecisionFilterName, type DecisionFilters } from './decision-filter.js';
-export { DecisionReader, type DecisionListRow, type IdempotencyRecordView, type ListQuestion } from './decision-reader.js';
+export {
+  DecisionReader,
+  type DecisionListRow,
+  type IdempotencyRecordView,
+  type ListQuestion,
+} from './decision-reader.js';
 export { decisionRequest, type Arrival, type DecisionRequest } from './decision-request.js';
 export { Ledger } from './ledger.js';
 export { LedgerEntry } from './ledger-entry.entity.js';

@@ -8,8 +8,12 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 
 @Check('ledger_entry_refused_has_reason', `(outcome = 'refused') = (reason IS NOT NULL AND refusal IS NOT NULL)`)
 @Check('ledger_entry_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
 @Index('ledger_entry_by_time', ['tenantId', 'recordedAt', 'decisionId'])
-@ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], { name: 'ledger_entry_of_decision' })
-@ForeignKey('DecisionRecord', ['tenantId', 'winnerDecisionId'], ['tenantId', 'decisionId'], { name: 'ledger_entry_winner' })
+@ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], {
+  name: 'ledger_entry_of_decision',
+})
+@ForeignKey('DecisionRecord', ['tenantId', 'winnerDecisionId'], ['tenantId', 'decisionId'], {
+  name: 'ledger_entry_winner',
+})
 @ForeignKey('Effect', ['tenantId', 'effectId'], ['tenantId', 'effectId'], { name: 'ledger_entry_of_effect' })
 export class LedgerEntry {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'ledger_entry_pkey' })

@@ -3,7 +3,14 @@ import { Inventory } from '#actions';
 import { classifyFailure, Database, failureProblem, type Transaction } from '#database';
 import { EffectHandlers, type EffectHandler } from '#effects';
 import { Problem } from '#problem';
-import { inFlightAnswer, mismatchAnswer, outcomeAnswer, sameContentAnswer, type Answer, type AnswerRow } from './answer.js';
+import {
+  inFlightAnswer,
+  mismatchAnswer,
+  outcomeAnswer,
+  sameContentAnswer,
+  type Answer,
+  type AnswerRow,
+} from './answer.js';
 import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
@@ -38,7 +45,11 @@ export class Ledger {
   }
 
   /** Records a batch in its order. Each request ends as it would have ended alone; none fails for its neighbour. */
-  async recordAll(arrival: Arrival, requests: readonly DecisionRequest[], waitMs: number): Promise<(Answer | Problem)[]> {
+  async recordAll(
+    arrival: Arrival,
+    requests: readonly DecisionRequest[],
+    waitMs: number,
+  ): Promise<(Answer | Problem)[]> {
     const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
     const answers: (Answer | Problem)[] = [];
     for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, waitMs)));
@@ -68,7 +79,9 @@ export class Ledger {
       case 'declarative':
         return this.database.statement('SELECT * FROM record_decisions($1, $2, $3)', parameters);
       case 'handler':
-        return this.database.bare((tx) => recordAround(tx, parameters, first.handler, first.row, first.request, arrival));
+        return this.database.bare((tx) =>
+          recordAround(tx, parameters, first.handler, first.row, first.request, arrival),
+        );
       case 'known-only':
         return this.database.statement('SELECT * FROM answer_known($1, $2, $3)', parameters);
       default:
@@ -78,17 +91,24 @@ export class Ledger {
 
   private async answer(arrival: Arrival, plan: Plan, rows: readonly AnswerRow[]): Promise<Answer | Problem> {
     const row = rows.find(({ ordinal }) => ordinal === plan.row['ordinal']);
-    if (row === undefined) return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
+    if (row === undefined)
+      return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
     if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
     if (row.disposition === 'in_flight') return inFlightAnswer(arrival.requestId);
     if (row.problem === 'same-content') return sameContentAnswer(row, arrival.requestId);
-    return outcomeAnswer(row, row.response_body ?? (await appliedBodyFromEntry(this.database, arrival.caller.tenant, row.decision_id)));
+    return outcomeAnswer(
+      row,
+      row.response_body ?? (await appliedBodyFromEntry(this.database, arrival.caller.tenant, row.decision_id)),
+    );
   }
 
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */
   private async toldToWait(arrival: Arrival, plans: readonly Plan[]): Promise<Answer> {
     const rows = JSON.stringify(plans.map(({ row }) => row));
-    await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [arrival.caller.tenant, rows]);
+    await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [
+      arrival.caller.tenant,
+      rows,
+    ]);
     return inFlightAnswer(arrival.requestId);
   }
 
@@ -102,8 +122,17 @@ export class Ledger {
   private async plan(arrival: Arrival, request: DecisionRequest, ordinal: number): Promise<Plan> {
     const action = await this.inventory.find(arrival.caller.tenant, request.inputs.action);
     const handler = this.handlers.of(request.inputs.action);
-    const badParams = action === null ? null : this.inventory.checkParams(arrival.caller.tenant, action, request.inputs.params);
-    return planRequest({ arrival, request, ordinal, action, handler, badParams, retentionSeconds: this.settings.responseRetentionOverrideSeconds });
+    const badParams =
+      action === null ? null : this.inventory.checkParams(arrival.caller.tenant, action, request.inputs.params);
+    return planRequest({
+      arrival,
+      request,
+      ordinal,
+      action,
+      handler,
+      badParams,
+      retentionSeconds: this.settings.responseRetentionOverrideSeconds,
+    });
   }
 }
 
@@ -122,7 +151,11 @@ async function recordAround(
   const outcome = await runHandler(tx, handler, decidedEffect(tenant, row, request), row);
   const concluded = outcome === 'place-taken' ? row : outcomeRow(row, request, outcome, arrival.requestId);
   const isApplied = outcome !== 'place-taken' && outcome.status === 'applied';
-  return tx.query<AnswerRow[]>('SELECT * FROM close_decision($1, $2, $3)', [tenant, JSON.stringify([concluded]), isApplied]);
+  return tx.query<AnswerRow[]>('SELECT * FROM close_decision($1, $2, $3)', [
+    tenant,
+    JSON.stringify([concluded]),
+    isApplied,
+  ]);
 }
 
 /** Splits a batch where its kind changes: neighbours of one kind share a transaction, handlers have one each. */

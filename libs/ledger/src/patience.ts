@@ -24,7 +24,7 @@ export class StillInFlight extends Error {}
  */
 export async function patiently<T>(waitMs: number, transact: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs;
-  for (let conflicts = 0; ; ) {
+  for (let conflicts = 0; ;) {
     try {
       return await transact();
     } catch (error) {

@@ -25,10 +25,23 @@ export interface PlanParts {
   readonly retentionSeconds: number | null;
 }
 
-export function planRequest({ arrival, request, ordinal, action, handler, badParams, retentionSeconds }: PlanParts): Plan {
+export function planRequest({
+  arrival,
+  request,
+  ordinal,
+  action,
+  handler,
+  badParams,
+  retentionSeconds,
+}: PlanParts): Plan {
   const problem = brokenRule(request, action, badParams);
   if (action === null || problem !== null) {
-    return { kind: 'known-only', request, row: arrivalRow(arrival, request, ordinal), problem: problem ?? unknownAction(request) };
+    return {
+      kind: 'known-only',
+      request,
+      row: arrivalRow(arrival, request, ordinal),
+      problem: problem ?? unknownAction(request),
+    };
   }
   const row = decisionRow(arrival, request, ordinal, action, retentionSeconds);
   if (handler !== null) return { kind: 'handler', request, row, handler };
@@ -38,7 +51,10 @@ export function planRequest({ arrival, request, ordinal, action, handler, badPar
 function brokenRule(request: DecisionRequest, action: Action | null, badParams: ProblemPlace | null): Problem | null {
   if (action === null) return unknownAction(request);
   if (action.execution !== 'transactional') {
-    return new Problem('unsupported-execution', `${action.action} is executed as "${action.execution}", which this version does not support yet.`);
+    return new Problem(
+      'unsupported-execution',
+      `${action.action} is executed as "${action.execution}", which this version does not support yet.`,
+    );
   }
   if (badParams !== null) return validationFailed([badParams]);
   if (action.uniqueness === 'subject-and-period') {
@@ -52,5 +68,8 @@ function brokenRule(request: DecisionRequest, action: Action | null, badParams: 
 }
 
 function unknownAction(request: DecisionRequest): Problem {
-  return new Problem('unknown-action', `The inventory has no action ${request.inputs.action}. An admin can put it there.`);
+  return new Problem(
+    'unknown-action',
+    `The inventory has no action ${request.inputs.action}. An admin can put it there.`,
+  );
 }

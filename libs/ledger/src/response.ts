@@ -43,9 +43,13 @@ export function appliedBody(parts: AppliedParts, recordedAt: string): string {
 export function duplicateSubjectHead(parts: RefusedParts, action: string, place: string, requestId: string): string {
   const period = place === '' ? '' : ` for ${place}`;
   return refusedHead(
-    new Problem('duplicate-subject', `${action} has been applied to this subject${period} by another decision, the winner.`, {
-      members: { ...parts },
-    }),
+    new Problem(
+      'duplicate-subject',
+      `${action} has been applied to this subject${period} by another decision, the winner.`,
+      {
+        members: { ...parts },
+      },
+    ),
     requestId,
   );
 }

@@ -11,13 +11,18 @@ export class AccessController {
 
   @Post('tenants')
   @CreateTenantDoc()
-  async createTenant(@Body(strictBody(NewTenantRequest)) { tenant }: NewTenantRequest): Promise<{ tenant: string; credentials: TenantTokens }> {
+  async createTenant(
+    @Body(strictBody(NewTenantRequest)) { tenant }: NewTenantRequest,
+  ): Promise<{ tenant: string; credentials: TenantTokens }> {
     return { tenant, credentials: await this.credentials.createTenant(tenant) };
   }
 
   @Post('credentials')
   @IssueCredentialDoc()
-  async issue(@Req() req: FastifyRequest, @Body(strictBody(NewCredentialRequest)) { role, name, expiresAt }: NewCredentialRequest): Promise<NewCredential> {
+  async issue(
+    @Req() req: FastifyRequest,
+    @Body(strictBody(NewCredentialRequest)) { role, name, expiresAt }: NewCredentialRequest,
+  ): Promise<NewCredential> {
     return this.credentials.issue(callerOf(req), role, name, expiresAt ?? null);
   }
 

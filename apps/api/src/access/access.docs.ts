@@ -8,10 +8,17 @@ export const CreateTenantDoc = (): MethodDecorator =>
   Documented({
     id: 'createTenant',
     summary: 'Make a tenant',
-    description: 'Makes a tenant and one credential for each of its roles. The tokens are shown this once: only a hash of them is kept.',
+    description:
+      'Makes a tenant and one credential for each of its roles. The tokens are shown this once: only a hash of them is kept.',
     roles: ['operator'],
     request: { type: NewTenantRequest, examples: { 'a tenant': { tenant: 'acme' } } },
-    answers: [{ status: 201, description: 'The tenant and its first credentials.', example: { tenant: 'acme', credentials: { admin: TOKEN, orchestrator: TOKEN, auditor: TOKEN } } }],
+    answers: [
+      {
+        status: 201,
+        description: 'The tenant and its first credentials.',
+        example: { tenant: 'acme', credentials: { admin: TOKEN, orchestrator: TOKEN, auditor: TOKEN } },
+      },
+    ],
     problems: [{ code: 'tenant-exists', detail: 'The tenant acme exists already.' }],
   });
 
@@ -21,21 +28,46 @@ export const IssueCredentialDoc = (): MethodDecorator =>
     summary: 'Issue a credential',
     description: 'Issues a credential of the tenant. The token is shown this once: only a hash of it is kept.',
     roles: ['admin'],
-    request: { type: NewCredentialRequest, examples: { 'for an auditor, until the end of January': { role: 'auditor', name: CREDENTIAL.name, expiresAt: '2027-01-31T00:00:00Z' } } },
-    answers: [{ status: 201, description: 'The credential with its token.', example: { ...CREDENTIAL, token: TOKEN, expiresAt: '2027-01-31T00:00:00.000000Z' } }],
+    request: {
+      type: NewCredentialRequest,
+      examples: {
+        'for an auditor, until the end of January': {
+          role: 'auditor',
+          name: CREDENTIAL.name,
+          expiresAt: '2027-01-31T00:00:00Z',
+        },
+      },
+    },
+    answers: [
+      {
+        status: 201,
+        description: 'The credential with its token.',
+        example: { ...CREDENTIAL, token: TOKEN, expiresAt: '2027-01-31T00:00:00.000000Z' },
+      },
+    ],
   });
 
 export const ListCredentialsDoc = (): MethodDecorator =>
   Documented({
     id: 'listCredentials',
     summary: 'Who may call',
-    description: 'The credentials of the tenant that have not been revoked, without their secrets. `lastUsedAt` may lag by a minute.',
+    description:
+      'The credentials of the tenant that have not been revoked, without their secrets. `lastUsedAt` may lag by a minute.',
     roles: ['admin'],
     answers: [
       {
         status: 200,
         description: 'The credentials.',
-        example: { items: [{ ...CREDENTIAL, createdAt: '2026-11-30T17:00:00.000001Z', expiresAt: null, lastUsedAt: '2026-11-30T17:35:10.000002Z' }] },
+        example: {
+          items: [
+            {
+              ...CREDENTIAL,
+              createdAt: '2026-11-30T17:00:00.000001Z',
+              expiresAt: null,
+              lastUsedAt: '2026-11-30T17:35:10.000002Z',
+            },
+          ],
+        },
       },
     ],
   });
@@ -44,9 +76,16 @@ export const RevokeCredentialDoc = (): MethodDecorator =>
   Documented({
     id: 'revokeCredential',
     summary: 'Revoke a credential',
-    description: 'The credential is refused from the next request on by the instance that revoked it, and within a second by every other.',
+    description:
+      'The credential is refused from the next request on by the instance that revoked it, and within a second by every other.',
     roles: ['admin'],
-    params: [{ name: 'credentialId', description: 'The id of the credential, the middle part of its token.', example: CREDENTIAL.credentialId }],
+    params: [
+      {
+        name: 'credentialId',
+        description: 'The id of the credential, the middle part of its token.',
+        example: CREDENTIAL.credentialId,
+      },
+    ],
     answers: [{ status: 204, description: 'Revoked.' }],
     problems: [{ code: 'not-found', detail: 'The tenant has no such credential.' }],
   });

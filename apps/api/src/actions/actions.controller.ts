@@ -14,9 +14,19 @@ export class ActionsController {
 
   @Put(':action')
   @PutActionDoc()
-  async put(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Param('action') name: string, @Body(strictBody(PutActionRequest)) body: PutActionRequest): Promise<void> {
+  async put(
+    @Req() req: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param('action') name: string,
+    @Body(strictBody(PutActionRequest)) body: PutActionRequest,
+  ): Promise<void> {
     if (!isName(name)) {
-      throw validationFailed([{ pointer: 'action', detail: `must be words of a–z, 0–9, _ and -, joined by dots, of at most ${ACTION_NAME_LENGTH} characters` }]);
+      throw validationFailed([
+        {
+          pointer: 'action',
+          detail: `must be words of a–z, 0–9, _ and -, joined by dots, of at most ${ACTION_NAME_LENGTH} characters`,
+        },
+      ]);
     }
     const { tenant, credentialId } = callerOf(req);
     const { action, created } = await this.inventory.put(tenant, name, rulesOf(body), credentialId);

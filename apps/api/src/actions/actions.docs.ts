@@ -4,7 +4,12 @@ import { PutActionRequest } from './actions.dto.js';
 
 const OF_THE_TENANT: readonly Role[] = ['admin', 'orchestrator', 'auditor'];
 
-const RULES = { execution: 'transactional', uniqueness: 'subject-and-period', sameContent: 'replay', responseRetentionDays: 90 };
+const RULES = {
+  execution: 'transactional',
+  uniqueness: 'subject-and-period',
+  sameContent: 'replay',
+  responseRetentionDays: 90,
+};
 const ACTION = { action: 'sar.file', version: 1, ...RULES, leaseSeconds: 30, updatedAt: '2026-11-30T17:30:00.000001Z' };
 const NAME = { name: 'action', description: 'The name of the action.', example: 'sar.file' };
 
@@ -12,12 +17,17 @@ export const PutActionDoc = (): MethodDecorator =>
   Documented({
     id: 'putAction',
     summary: 'Put an action into the inventory, or change its rules',
-    description: 'A change makes a new version; decisions keep the version they were made under. The same rules again change nothing.',
+    description:
+      'A change makes a new version; decisions keep the version they were made under. The same rules again change nothing.',
     roles: ['admin'],
     params: [NAME],
     request: { type: PutActionRequest, examples: { 'one report a case and period': RULES } },
     answers: [
-      { status: 200, description: 'The action was there: unchanged, or in a new version.', example: { ...ACTION, version: 2 } },
+      {
+        status: 200,
+        description: 'The action was there: unchanged, or in a new version.',
+        example: { ...ACTION, version: 2 },
+      },
       { status: 201, description: 'The action is new.', example: ACTION },
     ],
   });

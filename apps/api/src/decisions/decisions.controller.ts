@@ -24,7 +24,11 @@ export class DecisionsController {
 
   @Post()
   @RegisterDecisionDoc()
-  async register(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Body(strictBody(RegisterDecisionRequest)) body: RegisterDecisionRequest): Promise<void> {
+  async register(
+    @Req() req: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Body(strictBody(RegisterDecisionRequest)) body: RegisterDecisionRequest,
+  ): Promise<void> {
     const request = readDecision(callerOf(req), body, keyOfHeader(req.raw.rawHeaders));
     const answer = await this.ledger.record(arrivalOf(req), request, waitMsOf(req.headers['prefer']));
     this.attempts.note(arrivalOf(req), request, answer);
@@ -33,22 +37,36 @@ export class DecisionsController {
 
   @Post('batch')
   @RegisterBatchDoc()
-  async registerBatch(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Body(strictBody(RegisterBatchRequest)) body: RegisterBatchRequest): Promise<void> {
+  async registerBatch(
+    @Req() req: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Body(strictBody(RegisterBatchRequest)) body: RegisterBatchRequest,
+  ): Promise<void> {
     if (keyOfHeader(req.raw.rawHeaders) !== null) {
-      throw new Problem('invalid-idempotency-key', 'A batch has a key for each item, in idempotencyKey, and none in the header.');
+      throw new Problem(
+        'invalid-idempotency-key',
+        'A batch has a key for each item, in idempotencyKey, and none in the header.',
+      );
     }
     const read = body.decisions.map((item) => readItem(req, item));
     const requests = read.filter((item): item is DecisionRequest => !(item instanceof Problem));
     const answers = await this.ledger.recordAll(arrivalOf(req), requests, waitMsOf(req.headers['prefer']));
     const answerOf = new Map(requests.map((request, index) => [request, answers[index]]));
-    for (const [request, answer] of answerOf) if (answer !== undefined && !(answer instanceof Problem)) this.attempts.note(arrivalOf(req), request, answer);
+    for (const [request, answer] of answerOf)
+      if (answer !== undefined && !(answer instanceof Problem)) this.attempts.note(arrivalOf(req), request, answer);
     const items = read.map((item) => itemOf(item instanceof Problem ? item : answerOf.get(item), req.id));
-    void reply.code(200).type('application/json').send(`{"items":[${items.join(',')}]}`);
+    void reply
+      .code(200)
+      .type('application/json')
+      .send(`{"items":[${items.join(',')}]}`);
   }
 
   @Get()
   @ListDecisionsDoc()
-  async list(@Req() req: FastifyRequest, @Query(strictQuery(ListDecisionsQuery)) query: ListDecisionsQuery): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
+  async list(
+    @Req() req: FastifyRequest,
+    @Query(strictQuery(ListDecisionsQuery)) query: ListDecisionsQuery,
+  ): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
     return this.reader.list(callerOf(req).tenant, questionOf(query));
   }
 
@@ -68,7 +86,9 @@ function arrivalOf(req: FastifyRequest): Arrival {
 function readItem(req: FastifyRequest, item: unknown): DecisionRequest | Problem {
   try {
     const { value, places } = bind(BatchItemRequest, item);
-    return places === null ? readDecision(callerOf(req), value, keyOfItem(value.idempotencyKey)) : validationFailed(places);
+    return places === null
+      ? readDecision(callerOf(req), value, keyOfItem(value.idempotencyKey))
+      : validationFailed(places);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;

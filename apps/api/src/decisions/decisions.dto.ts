@@ -22,13 +22,23 @@ export class Model {
 
 /** What defines the decision: the preimage of the content key. */
 export class Inputs {
-  @Text({ description: 'The tenant. It may be left out; if it is sent, it must be that of the credential.', example: 'demo', optional: true })
+  @Text({
+    description: 'The tenant. It may be left out; if it is sent, it must be that of the credential.',
+    example: 'demo',
+    optional: true,
+  })
   tenantId?: string;
 
   @Child(() => Subject, { description: 'What the decision is about.' })
   subject: Subject;
 
-  @Name({ description: 'What is to be done: an entry of the inventory.', example: 'refund.create', pattern: ACTION_NAME, form: 'words of a–z, 0–9, _ and -, joined by dots', max: ACTION_NAME_LENGTH })
+  @Name({
+    description: 'What is to be done: an entry of the inventory.',
+    example: 'refund.create',
+    pattern: ACTION_NAME,
+    form: 'words of a–z, 0–9, _ and -, joined by dots',
+    max: ACTION_NAME_LENGTH,
+  })
   action: string;
 
   @JsonMap({ description: 'How it is to be done.', example: { amount: '10.00', currency: 'EUR' } })
@@ -37,7 +47,10 @@ export class Inputs {
   @Child(() => Model, { description: 'Who concluded.' })
   model: Model;
 
-  @Sha256Hex({ description: 'SHA-256 of the prompt template.', example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08' })
+  @Sha256Hex({
+    description: 'SHA-256 of the prompt template.',
+    example: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  })
   promptTemplateSha256: string;
 
   @Text({ description: 'What the model was shown.', example: 'rs-14' })
@@ -55,16 +68,31 @@ export class Evidence {
   @Text({ description: 'The run that the step belongs to.', example: 'run-81', optional: true })
   runId?: string;
 
-  @Whole({ description: 'The how-manyth try of the step.', example: 1, min: 0, max: Number.MAX_SAFE_INTEGER, optional: true })
+  @Whole({
+    description: 'The how-manyth try of the step.',
+    example: 1,
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    optional: true,
+  })
   attempt?: number;
 
   @Text({ description: 'The tool call of the model.', example: 'call_9', optional: true })
   toolCallId?: string;
 
-  @Text({ description: 'W3C Trace Context.', example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', optional: true })
+  @Text({
+    description: 'W3C Trace Context.',
+    example: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    optional: true,
+  })
   traceparent?: string;
 
-  @Text({ description: 'Why the model decided so.', example: 'The parcel was lost; the policy allows a refund.', max: LONG_TEXT, optional: true })
+  @Text({
+    description: 'Why the model decided so.',
+    example: 'The parcel was lost; the policy allows a refund.',
+    max: LONG_TEXT,
+    optional: true,
+  })
   rationale?: string;
 }
 
@@ -72,7 +100,12 @@ export class RegisterDecisionRequest {
   @Child(() => Inputs, { description: 'What defines the decision.' })
   inputs: Inputs;
 
-  @Text({ description: 'Free text that goes with the action. In the fingerprint, not in the key.', example: 'urgent', max: LONG_TEXT, optional: true })
+  @Text({
+    description: 'Free text that goes with the action. In the fingerprint, not in the key.',
+    example: 'urgent',
+    max: LONG_TEXT,
+    optional: true,
+  })
   note?: string;
 
   @Child(() => Evidence, { description: 'Where this try came from.', optional: true })
@@ -80,13 +113,21 @@ export class RegisterDecisionRequest {
 }
 
 export class BatchItemRequest extends RegisterDecisionRequest {
-  @Key({ description: 'The bare characters of the key; without it, the content key is the key.', example: 'order-8812-refund-1', optional: true })
+  @Key({
+    description: 'The bare characters of the key; without it, the content key is the key.',
+    example: 'order-8812-refund-1',
+    optional: true,
+  })
   idempotencyKey?: string;
 }
 
 const BATCH_MOST = 500;
 
 export class RegisterBatchRequest {
-  @Items(() => BatchItemRequest, { description: 'The decisions, each as it would be sent alone.', min: 1, max: BATCH_MOST })
+  @Items(() => BatchItemRequest, {
+    description: 'The decisions, each as it would be sent alone.',
+    min: 1,
+    max: BATCH_MOST,
+  })
   decisions: unknown[];
 }

@@ -8,10 +8,23 @@ const CURSOR_LENGTH = 512;
 
 /** Every filter of the list. All that are given must hold. A test compares the names with the reader's own table. */
 export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, string>> {
-  @Name({ description: 'What was to be done.', example: 'refund.create', pattern: ACTION_NAME, form: 'the name of an action', max: ACTION_NAME_LENGTH, optional: true })
+  @Name({
+    description: 'What was to be done.',
+    example: 'refund.create',
+    pattern: ACTION_NAME,
+    form: 'the name of an action',
+    max: ACTION_NAME_LENGTH,
+    optional: true,
+  })
   action?: string;
 
-  @WholeText({ description: 'Under which version of the action\'s rules.', example: 1, min: 1, max: LARGEST_INTEGER, optional: true })
+  @WholeText({
+    description: "Under which version of the action's rules.",
+    example: 1,
+    min: 1,
+    max: LARGEST_INTEGER,
+    optional: true,
+  })
   actionVersion?: string;
 
   @Text({ description: 'The kind of thing decided about.', example: 'case', optional: true })
@@ -44,7 +57,12 @@ export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, s
   @Text({ description: 'Why it was refused.', example: 'duplicate-subject', optional: true })
   reason?: string;
 
-  @OneOf({ description: 'Where it stands. A refusal is completed.', example: 'completed', values: ['in_flight', 'completed', 'failed', 'unknown'], optional: true })
+  @OneOf({
+    description: 'Where it stands. A refusal is completed.',
+    example: 'completed',
+    values: ['in_flight', 'completed', 'failed', 'unknown'],
+    optional: true,
+  })
   state?: string;
 
   @Text({ description: 'The key of the decision.', example: 'order-8812-refund-1', optional: true })
@@ -82,7 +100,11 @@ export class ListDecisionsQuery extends DecisionFilterQuery {
   @OneOf({ description: 'The order of recording.', default: 'asc', values: ['asc', 'desc'], optional: true })
   order?: 'asc' | 'desc';
 
-  @Text({ description: 'Where the last page ended: its nextCursor, sent with the same filters and order.', max: CURSOR_LENGTH, optional: true })
+  @Text({
+    description: 'Where the last page ended: its nextCursor, sent with the same filters and order.',
+    max: CURSOR_LENGTH,
+    optional: true,
+  })
   cursor?: string;
 }
 

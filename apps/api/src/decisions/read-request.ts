@@ -17,10 +17,13 @@ const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i;
  * @throws Problem `invalid-idempotency-key`
  */
 export function keyOfHeader(rawHeaders: readonly string[]): string | null {
-  const values = rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === IDEMPOTENCY_KEY_HEADER);
+  const values = rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === IDEMPOTENCY_KEY_HEADER,
+  );
   const [value] = values;
   if (value === undefined) return null;
-  if (values.length > 1) throw new Problem('invalid-idempotency-key', 'The Idempotency-Key header came more than once.');
+  if (values.length > 1)
+    throw new Problem('invalid-idempotency-key', 'The Idempotency-Key header came more than once.');
   return checkedKey(() => parseIdempotencyKey(value));
 }
 
@@ -45,7 +48,11 @@ export function waitMsOf(prefer: string | string[] | undefined): number {
 }
 
 /** @throws Problem `tenant-mismatch`, `key-derivation-mismatch` */
-export function readDecision(caller: Caller, { inputs, note, evidence }: RegisterDecisionRequest, clientKey: string | null): DecisionRequest {
+export function readDecision(
+  caller: Caller,
+  { inputs, note, evidence }: RegisterDecisionRequest,
+  clientKey: string | null,
+): DecisionRequest {
   if (inputs.tenantId !== undefined && inputs.tenantId !== caller.tenant) {
     throw new Problem('tenant-mismatch', 'inputs.tenantId is not the tenant of the credential. It may be left out.');
   }
@@ -70,6 +77,7 @@ export function readDecision(caller: Caller, { inputs, note, evidence }: Registe
 function evidenceOf(evidence: Evidence | undefined): Record<string, string | number> | null {
   if (evidence === undefined) return null;
   const members: Record<string, string | number> = {};
-  for (const [name, value] of Object.entries(evidence)) if (typeof value === 'string' || typeof value === 'number') members[name] = value;
+  for (const [name, value] of Object.entries(evidence))
+    if (typeof value === 'string' || typeof value === 'number') members[name] = value;
   return members;
 }

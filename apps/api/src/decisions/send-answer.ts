@@ -10,7 +10,8 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): void {
   void reply.code(answer.status).type(isSuccess ? 'application/json' : 'application/problem+json');
   if (isSuccess) void reply.header('location', `/v1/decisions/${answer.decisionId}`);
   if (answer.replayed) void reply.header('idempotent-replayed', 'true');
-  if (answer.expiresAtEpoch !== null) void reply.header('idempotency-expires', new Date(answer.expiresAtEpoch * MS_A_SECOND).toUTCString());
+  if (answer.expiresAtEpoch !== null)
+    void reply.header('idempotency-expires', new Date(answer.expiresAtEpoch * MS_A_SECOND).toUTCString());
   if (answer.retryAfterSeconds !== null) void reply.header('retry-after', String(answer.retryAfterSeconds));
   void reply.send(answer.body);
 }

@@ -5,10 +5,12 @@ import { fieldsOf } from './field.js';
 
 const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** A request bound to its class, or every place in it that breaks a rule. */
-export type Bound<T> = { readonly value: T; readonly places: null } | { readonly value: null; readonly places: readonly ProblemPlace[] };
+export type Bound<T> =
+  { readonly value: T; readonly places: null } | { readonly value: null; readonly places: readonly ProblemPlace[] };
 
 /**
  * Binds a JSON value to the class that declares its fields, and checks it. Members that the class does not declare are
@@ -30,7 +32,8 @@ function bindInto<T extends object>(type: Type<T>, value: unknown, pointer: stri
   const fields = fieldsOf(type);
   const known = new Set(fields.map(({ name }) => name));
   for (const name of Object.keys(value)) {
-    if (!known.has(name)) places.push({ pointer: `${pointer}/${escapePointer(name)}`, detail: 'is not a member of this request' });
+    if (!known.has(name))
+      places.push({ pointer: `${pointer}/${escapePointer(name)}`, detail: 'is not a member of this request' });
   }
   const instance = new type();
   const absent = new Set<string>();
@@ -39,12 +42,23 @@ function bindInto<T extends object>(type: Type<T>, value: unknown, pointer: stri
       absent.add(name);
       if (!isOptional) places.push({ pointer: `${pointer}/${name}`, detail: 'is required' });
     } else {
-      const member = child !== null && isRecord(value[name]) ? bindInto(child(), value[name], `${pointer}/${name}`, places) : value[name];
+      const member =
+        child !== null && isRecord(value[name])
+          ? bindInto(child(), value[name], `${pointer}/${name}`, places)
+          : value[name];
       Object.defineProperty(instance, name, { value: member, enumerable: true, writable: true, configurable: true });
     }
   }
-  for (const { property, constraints } of validateSync(instance, { stopAtFirstError: true, forbidUnknownValues: false, validationError: { target: false, value: false } })) {
-    if (!absent.has(property)) places.push({ pointer: `${pointer}/${property}`, detail: Object.values(constraints ?? {})[0] ?? 'breaks a rule' });
+  for (const { property, constraints } of validateSync(instance, {
+    stopAtFirstError: true,
+    forbidUnknownValues: false,
+    validationError: { target: false, value: false },
+  })) {
+    if (!absent.has(property))
+      places.push({
+        pointer: `${pointer}/${property}`,
+        detail: Object.values(constraints ?? {})[0] ?? 'breaks a rule',
+      });
   }
   return instance;
 }

@@ -38,5 +38,9 @@ export function field(
   const remember: PropertyDecorator = (prototype, name) => {
     FIELDS.set(prototype, [...(FIELDS.get(prototype) ?? []), { name: String(name), isOptional: optional, child }]);
   };
-  return applyDecorators(remember, ApiProperty({ ...schema, ...options, required: !optional } as ApiPropertyOptions), ...rules);
+  return applyDecorators(
+    remember,
+    ApiProperty({ ...schema, ...options, required: !optional } as ApiPropertyOptions),
+    ...rules,
+  );
 }

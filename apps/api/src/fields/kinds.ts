@@ -1,5 +1,17 @@
 import type { Type } from '@nestjs/common';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsIn, IsInt, IsObject, IsString, Matches, Max, Min, ValidateBy } from 'class-validator';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsObject,
+  IsString,
+  Matches,
+  Max,
+  Min,
+  ValidateBy,
+} from 'class-validator';
 import { field, type FieldOptions } from './field.js';
 import { isRfc3339 } from './rfc3339.js';
 
@@ -12,15 +24,29 @@ function hasLength(value: unknown, least: number, most: number): boolean {
 }
 
 const codePoints = (least: number, most: number): PropertyDecorator =>
-  ValidateBy({ name: 'codePoints', validator: { validate: (value) => hasLength(value, least, most), defaultMessage: () => `must be ${least} to ${most} characters` } });
+  ValidateBy({
+    name: 'codePoints',
+    validator: {
+      validate: (value) => hasLength(value, least, most),
+      defaultMessage: () => `must be ${least} to ${most} characters`,
+    },
+  });
 
 /** Text as it was sent: nothing is trimmed, folded or normalised. Lengths in code points. */
 export function Text({ max = MAX_TEXT, ...options }: FieldOptions & { max?: number }): PropertyDecorator {
-  return field(options, { type: 'string', minLength: 1, maxLength: max }, [codePoints(1, max), IsString({ message: 'must be text' })]);
+  return field(options, { type: 'string', minLength: 1, maxLength: max }, [
+    codePoints(1, max),
+    IsString({ message: 'must be text' }),
+  ]);
 }
 
 /** Text of a fixed form. `form` says in words what `pattern` says in signs. */
-export function Name({ pattern, form, max = MAX_TEXT, ...options }: FieldOptions & { pattern: RegExp; form: string; max?: number }): PropertyDecorator {
+export function Name({
+  pattern,
+  form,
+  max = MAX_TEXT,
+  ...options
+}: FieldOptions & { pattern: RegExp; form: string; max?: number }): PropertyDecorator {
   return field(options, { type: 'string', pattern: pattern.source, maxLength: max }, [
     Matches(pattern, { message: `must be ${form}` }),
     codePoints(1, max),
@@ -34,20 +60,38 @@ export function Sha256Hex(options: FieldOptions): PropertyDecorator {
 }
 
 /** One of a few words. */
-export function OneOf<const T extends string>({ values, ...options }: FieldOptions & { values: readonly T[]; default?: T }): PropertyDecorator {
-  return field(options, { type: 'string', enum: [...values] }, [IsIn([...values], { message: `must be one of ${values.join(', ')}` })]);
+export function OneOf<const T extends string>({
+  values,
+  ...options
+}: FieldOptions & { values: readonly T[]; default?: T }): PropertyDecorator {
+  return field(options, { type: 'string', enum: [...values] }, [
+    IsIn([...values], { message: `must be one of ${values.join(', ')}` }),
+  ]);
 }
 
 /** A whole number. */
-export function Whole({ min, max, ...options }: FieldOptions & { min: number; max: number; default?: number }): PropertyDecorator {
+export function Whole({
+  min,
+  max,
+  ...options
+}: FieldOptions & { min: number; max: number; default?: number }): PropertyDecorator {
   const message = `must be a whole number from ${min} to ${max}`;
-  return field(options, { type: 'integer', minimum: min, maximum: max }, [Min(min, { message }), Max(max, { message }), IsInt({ message })]);
+  return field(options, { type: 'integer', minimum: min, maximum: max }, [
+    Min(min, { message }),
+    Max(max, { message }),
+    IsInt({ message }),
+  ]);
 }
 
 /** A whole number in the text of a query. */
-export function WholeText({ min, max, ...options }: FieldOptions & { min: number; max: number; default?: number }): PropertyDecorator {
+export function WholeText({
+  min,
+  max,
+  ...options
+}: FieldOptions & { min: number; max: number; default?: number }): PropertyDecorator {
   const message = `must be a whole number from ${min} to ${max}`;
-  const isWhole = (value: unknown): boolean => typeof value === 'string' && /^(0|[1-9]\d{0,9})$/.test(value) && Number(value) >= min && Number(value) <= max;
+  const isWhole = (value: unknown): boolean =>
+    typeof value === 'string' && /^(0|[1-9]\d{0,9})$/.test(value) && Number(value) >= min && Number(value) <= max;
   return field(options, { type: 'integer', minimum: min, maximum: max }, [
     ValidateBy({ name: 'wholeText', validator: { validate: isWhole, defaultMessage: () => message } }),
   ]);
@@ -55,9 +99,13 @@ export function WholeText({ min, max, ...options }: FieldOptions & { min: number
 
 /** A time of RFC 3339 with its offset, to the microsecond at most. */
 export function Time(options: FieldOptions): PropertyDecorator {
-  const message = 'must be a time of RFC 3339 with an offset, at most to the microsecond, such as 2026-11-30T17:36:00.123456Z';
+  const message =
+    'must be a time of RFC 3339 with an offset, at most to the microsecond, such as 2026-11-30T17:36:00.123456Z';
   return field(options, { type: 'string', format: 'date-time' }, [
-    ValidateBy({ name: 'rfc3339', validator: { validate: (value) => typeof value === 'string' && isRfc3339(value), defaultMessage: () => message } }),
+    ValidateBy({
+      name: 'rfc3339',
+      validator: { validate: (value) => typeof value === 'string' && isRfc3339(value), defaultMessage: () => message },
+    }),
   ]);
 }
 
@@ -70,7 +118,9 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** An id that this service has given. */
 export function Id(options: FieldOptions): PropertyDecorator {
-  return field(options, { type: 'string', format: 'uuid' }, [Matches(UUID, { message: 'must be a UUID in lower case' })]);
+  return field(options, { type: 'string', format: 'uuid' }, [
+    Matches(UUID, { message: 'must be a UUID in lower case' }),
+  ]);
 }
 
 /** Any JSON object. */
@@ -80,11 +130,19 @@ export function JsonMap(options: FieldOptions): PropertyDecorator {
 
 /** An object with fields of its own. */
 export function Child(type: () => Type<object>, { description, optional }: FieldOptions): PropertyDecorator {
-  return field({ description, ...(optional === undefined ? {} : { optional }) }, { type }, [IsObject({ message: 'must be an object' })], type);
+  return field(
+    { description, ...(optional === undefined ? {} : { optional }) },
+    { type },
+    [IsObject({ message: 'must be an object' })],
+    type,
+  );
 }
 
 /** A list of objects that are each bound and checked on their own, so that a bad one can be answered on its own. */
-export function Items(type: () => Type<object>, { min, max, ...options }: FieldOptions & { min: number; max: number }): PropertyDecorator {
+export function Items(
+  type: () => Type<object>,
+  { min, max, ...options }: FieldOptions & { min: number; max: number },
+): PropertyDecorator {
   const message = `must be a list of ${min} to ${max} items`;
   return field(options, { type, isArray: true, minItems: min, maxItems: max }, [
     ArrayMinSize(min, { message }),

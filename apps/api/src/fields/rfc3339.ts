@@ -7,10 +7,20 @@ const WIDEST_OFFSET_HOURS = 15;
 export function isRfc3339(text: string): boolean {
   const match = FORM.exec(text);
   if (match === null) return false;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHours = 0, offsetMinutes = 0] = match.slice(1).map((part) => Number(part ?? 0));
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, offsetHours = 0, offsetMinutes = 0] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0));
   const daysInMonth = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
   return (
-    year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth &&
-    hour <= 23 && minute <= 59 && second <= 59 && offsetHours <= WIDEST_OFFSET_HOURS && offsetMinutes <= 59
+    year >= 1 &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= daysInMonth &&
+    hour <= 23 &&
+    minute <= 59 &&
+    second <= 59 &&
+    offsetHours <= WIDEST_OFFSET_HOURS &&
+    offsetMinutes <= 59
   );
 }

@@ -22,7 +22,9 @@ export class AccessGuard implements CanActivate {
     const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
     const caller = token === undefined ? null : await this.authenticator.authenticate(token);
     if (caller === null) {
-      throw new Problem('unauthenticated', 'Send a valid credential as "Authorization: Bearer dlk_…".', { headers: { 'www-authenticate': 'Bearer' } });
+      throw new Problem('unauthenticated', 'Send a valid credential as "Authorization: Bearer dlk_…".', {
+        headers: { 'www-authenticate': 'Bearer' },
+      });
     }
     if (!roles.includes(caller.role)) {
       throw new Problem('forbidden', `This is for ${roles.join(', ')}; the credential is of the role ${caller.role}.`);

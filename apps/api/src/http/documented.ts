@@ -34,8 +34,16 @@ export interface RouteDoc {
 const EXAMPLE_REQUEST_ID = '5f0b9a52-7c1e-4a53-9d1e-2f6f0c6f2b11';
 
 const BODY_PROBLEMS: readonly ProblemDoc[] = [
-  { code: 'malformed-request', detail: 'The member "amount" is there twice.', members: { errors: [{ pointer: '/inputs/params/amount', detail: 'The member "amount" is there twice.' }] } },
-  { code: 'validation-failed', detail: '/inputs/model: is required', members: { errors: [{ pointer: '/inputs/model', detail: 'is required' }] } },
+  {
+    code: 'malformed-request',
+    detail: 'The member "amount" is there twice.',
+    members: { errors: [{ pointer: '/inputs/params/amount', detail: 'The member "amount" is there twice.' }] },
+  },
+  {
+    code: 'validation-failed',
+    detail: '/inputs/model: is required',
+    members: { errors: [{ pointer: '/inputs/model', detail: 'is required' }] },
+  },
   { code: 'too-large', detail: 'The body is larger than the 256 KiB that this route takes.' },
   { code: 'unsupported-media-type', detail: 'Send the body as application/json in UTF-8, without a content coding.' },
 ];
@@ -46,39 +54,76 @@ const CREDENTIAL_PROBLEMS: readonly ProblemDoc[] = [
 ];
 
 const FAILURES: readonly ProblemDoc[] = [
-  { code: 'internal', detail: 'Something went wrong here; the request left nothing behind. Send it again with the same key.' },
-  { code: 'unavailable', detail: 'The database cannot be reached at the moment. Send the same request again with the same key.' },
+  {
+    code: 'internal',
+    detail: 'Something went wrong here; the request left nothing behind. Send it again with the same key.',
+  },
+  {
+    code: 'unavailable',
+    detail: 'The database cannot be reached at the moment. Send the same request again with the same key.',
+  },
 ];
 
 /** Everything that a route's page says, and who may use it, in one decorator. */
 export function Documented(doc: RouteDoc): MethodDecorator & ClassDecorator & PropertyDecorator {
   const problems = [
     ...(doc.problems ?? []),
-    ...(doc.request === undefined ? [] : BODY_PROBLEMS.filter(({ code }) => !doc.problems?.some((own) => own.code === code))),
+    ...(doc.request === undefined
+      ? []
+      : BODY_PROBLEMS.filter(({ code }) => !doc.problems?.some((own) => own.code === code))),
     ...(doc.roles === undefined ? [] : [...CREDENTIAL_PROBLEMS, ...FAILURES]),
   ];
   return applyDecorators(
     ApiOperation({ operationId: doc.id, summary: doc.summary, description: doc.description }),
     ...(doc.roles === undefined ? [] : [Allow(...doc.roles), ApiBearerAuth()]),
-    ...(doc.headers ?? []).map((header) => ApiHeader({ ...header, required: false, schema: { type: 'string', example: header.example } })),
-    ...(doc.params ?? []).map(({ name, description, example }) => ApiParam({ name, description, schema: { type: 'string' }, example })),
-    ...(doc.request === undefined ? [] : [ApiBody({ type: doc.request.type, required: true, examples: examplesOf(doc.request.examples) })]),
+    ...(doc.headers ?? []).map((header) =>
+      ApiHeader({ ...header, required: false, schema: { type: 'string', example: header.example } }),
+    ),
+    ...(doc.params ?? []).map(({ name, description, example }) =>
+      ApiParam({ name, description, schema: { type: 'string' }, example }),
+    ),
+    ...(doc.request === undefined
+      ? []
+      : [ApiBody({ type: doc.request.type, required: true, examples: examplesOf(doc.request.examples) })]),
     ...doc.answers.map(answerResponse),
     ...statusesOf(problems).map((status) => problemResponse(status, problems)),
   );
 }
 
 function examplesOf(examples: Readonly<Record<string, unknown>>): Record<string, { value: unknown; summary: string }> {
-  return Object.fromEntries(Object.entries(examples).map(([summary, value]) => [summary.replaceAll(/[^A-Za-z0-9]+/g, '-'), { summary, value }]));
+  return Object.fromEntries(
+    Object.entries(examples).map(([summary, value]) => [summary.replaceAll(/[^A-Za-z0-9]+/g, '-'), { summary, value }]),
+  );
 }
 
-function answerResponse({ status, description, example, headers, type = 'application/json' }: AnswerDoc): MethodDecorator {
-  const content = example === undefined ? {} : { content: { [type]: { schema: { type: typeof example === 'string' ? ('string' as const) : ('object' as const) }, example } } };
+function answerResponse({
+  status,
+  description,
+  example,
+  headers,
+  type = 'application/json',
+}: AnswerDoc): MethodDecorator {
+  const content =
+    example === undefined
+      ? {}
+      : {
+          content: {
+            [type]: {
+              schema: { type: typeof example === 'string' ? ('string' as const) : ('object' as const) },
+              example,
+            },
+          },
+        };
   return ApiResponse({
     status,
     description,
     ...content,
-    headers: Object.fromEntries(Object.entries(headers ?? {}).map(([name, what]) => [name, { description: what, schema: { type: 'string' as const } }])),
+    headers: Object.fromEntries(
+      Object.entries(headers ?? {}).map(([name, what]) => [
+        name,
+        { description: what, schema: { type: 'string' as const } },
+      ]),
+    ),
   });
 }
 
@@ -91,11 +136,19 @@ function problemResponse(status: number, problems: readonly ProblemDoc[]): Metho
   const here = problems.filter(({ code }) => PROBLEMS[code].status === status);
   const examples = here.map(({ code, detail, members }) => [
     code,
-    { summary: PROBLEMS[code].title, value: new Problem(code, detail, { ...(members === undefined ? {} : { members }) }).body(EXAMPLE_REQUEST_ID) },
+    {
+      summary: PROBLEMS[code].title,
+      value: new Problem(code, detail, { ...(members === undefined ? {} : { members }) }).body(EXAMPLE_REQUEST_ID),
+    },
   ]);
   return ApiResponse({
     status,
     description: here.map(({ code }) => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' '),
-    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' }, examples: Object.fromEntries(examples) } },
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        examples: Object.fromEntries(examples),
+      },
+    },
   });
 }

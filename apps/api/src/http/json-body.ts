@@ -8,7 +8,8 @@ const BATCH_ROUTE = '/v1/decisions/batch';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
-const limitOf = (request: FastifyRequest): number => (request.routeOptions.url === BATCH_ROUTE ? BATCH_BODY_LIMIT_BYTES : BODY_LIMIT_BYTES);
+const limitOf = (request: FastifyRequest): number =>
+  request.routeOptions.url === BATCH_ROUTE ? BATCH_BODY_LIMIT_BYTES : BODY_LIMIT_BYTES;
 
 function tooLarge(request: FastifyRequest): Problem {
   return new Problem('too-large', `The body is larger than the ${limitOf(request) / KIB} KiB that this route takes.`);
@@ -28,10 +29,14 @@ export function takeJsonAsBytes(fastify: FastifyInstance): void {
     if ((request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw unsupportedMediaType();
     return payload;
   });
-  fastify.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BATCH_BODY_LIMIT_BYTES }, async (request: FastifyRequest, body: Buffer) => {
-    const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1];
-    if (charset !== undefined && charset.toLowerCase() !== 'utf-8') throw unsupportedMediaType();
-    if (body.length > limitOf(request)) throw tooLarge(request);
-    return body;
-  });
+  fastify.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer', bodyLimit: BATCH_BODY_LIMIT_BYTES },
+    async (request: FastifyRequest, body: Buffer) => {
+      const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1];
+      if (charset !== undefined && charset.toLowerCase() !== 'utf-8') throw unsupportedMediaType();
+      if (body.length > limitOf(request)) throw tooLarge(request);
+      return body;
+    },
+  );
 }

@@ -24,7 +24,9 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof Problem) return error;
     switch (statusOf(error)) {
       case 400:
-        return new Problem('malformed-request', 'The request is not well-formed HTTP for this service.', { members: { errors: [{ pointer: '', detail: 'cannot be read' }] } });
+        return new Problem('malformed-request', 'The request is not well-formed HTTP for this service.', {
+          members: { errors: [{ pointer: '', detail: 'cannot be read' }] },
+        });
       case 404:
         return this.notFound(request);
       case 413:
@@ -44,11 +46,17 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem, requestId: string): void {
-  void reply.code(problem.status).headers(problem.headers).type('application/problem+json').send(JSON.stringify(problem.body(requestId)));
+  void reply
+    .code(problem.status)
+    .headers(problem.headers)
+    .type('application/problem+json')
+    .send(JSON.stringify(problem.body(requestId)));
 }
 
 /** The status that Nest or Fastify gave an error of their own. */
 function statusOf(error: unknown): number | null {
   if (error instanceof HttpException) return error.getStatus();
-  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : null;
+  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number'
+    ? error.statusCode
+    : null;
 }

@@ -30,7 +30,10 @@ export function strictQuery<T extends object>(type: Type<T>): PipeTransform<unkn
   return {
     transform(query) {
       const { value, places } = bind(type, query);
-      const named = [...repeatedOrEmpty(query), ...(places ?? []).map(({ pointer, detail }) => ({ pointer: pointer.slice(1), detail }))];
+      const named = [
+        ...repeatedOrEmpty(query),
+        ...(places ?? []).map(({ pointer, detail }) => ({ pointer: pointer.slice(1), detail })),
+      ];
       if (value === null || named.length > 0) throw validationFailed(firstOfEach(named));
       return value;
     },

@@ -15,7 +15,14 @@ export class MetricsController {
     id: 'metrics',
     summary: 'What the service counts',
     description: 'Prometheus text: attempts by action and disposition, latencies, connections, requests under way.',
-    answers: [{ status: 200, description: 'The metrics.', example: 'decisions_total{action="refund.create",disposition="created"} 12\n', type: 'text/plain' }],
+    answers: [
+      {
+        status: 200,
+        description: 'The metrics.',
+        example: 'decisions_total{action="refund.create",disposition="created"} 12\n',
+        type: 'text/plain',
+      },
+    ],
   })
   read(): Promise<string> {
     return this.metrics.registry.metrics();

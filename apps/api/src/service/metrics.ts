@@ -36,7 +36,11 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     this.gauge('requests_in_flight', 'Requests that this process is answering.', () => this.arrivals.size);
     this.gauge('request_in_flight_oldest_seconds', 'Age of the oldest of them.', () => this.oldestSeconds());
-    this.gauge('database_pool_connections', 'Connections of the pool, used and idle.', () => this.database.pool().total);
+    this.gauge(
+      'database_pool_connections',
+      'Connections of the pool, used and idle.',
+      () => this.database.pool().total,
+    );
     this.gauge('database_pool_idle', 'Connections of the pool that nobody uses.', () => this.database.pool().idle);
     this.gauge('database_pool_waiting', 'Requests that wait for a connection.', () => this.database.pool().waiting);
   }

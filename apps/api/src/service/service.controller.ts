@@ -24,7 +24,12 @@ export class ServiceController {
     summary: 'Can it record decisions?',
     description: 'Asks the database, and whether its schema is the one that this version was built for.',
     answers: [{ status: 200, description: 'It can.', example: { status: 'ready' } }],
-    problems: [{ code: 'unavailable', detail: 'The database cannot be reached at the moment. Send the same request again with the same key.' }],
+    problems: [
+      {
+        code: 'unavailable',
+        detail: 'The database cannot be reached at the moment. Send the same request again with the same key.',
+      },
+    ],
   })
   async readiness(): Promise<{ status: string }> {
     const missing = await missingMigrations(this.database.dataSource);

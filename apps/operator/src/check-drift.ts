@@ -1,0 +1,50 @@
+import 'reflect-metadata';
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { Credential, Tenant } from '#access';
+import { ActionVersion } from '#actions';
+import { migrate } from '#database';
+import { Attempt, DecisionRecord } from '#decisions';
+import { Effect } from '#effects';
+import { BoundKey, IdempotencyRecord } from '#idempotency';
+import { LedgerEntry } from '#ledger';
+
+/**
+ * Compares the entities with the schema that the migrations make, on a fresh database of the server that
+ * TEST_DATABASE_URL names. Says what TypeORM would have to change, and fails if that is anything.
+ */
+const SCRATCH = `drift_${process.pid}`;
+const ENTITIES = [
+  Tenant,
+  Credential,
+  ActionVersion,
+  IdempotencyRecord,
+  BoundKey,
+  DecisionRecord,
+  Attempt,
+  Effect,
+  LedgerEntry,
+];
+
+async function drift(serverUrl: string): Promise<readonly string[]> {
+  const server = new pg.Client({ connectionString: serverUrl });
+  await server.connect();
+  await server.query(`CREATE DATABASE ${SCRATCH}`);
+  try {
+    const url = new URL(serverUrl);
+    url.pathname = SCRATCH;
+    await migrate(url.href);
+    const dataSource = await new DataSource({ type: 'postgres', url: url.href, entities: ENTITIES }).initialize();
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    await dataSource.destroy();
+    return upQueries.map(({ query }) => query);
+  } finally {
+    await server.query(`DROP DATABASE ${SCRATCH} WITH (FORCE)`);
+    await server.end();
+  }
+}
+
+const [serverUrl] = [process.env['TEST_DATABASE_URL']];
+const queries = await drift(serverUrl ?? '');
+for (const query of queries) process.stderr.write(`The entities want: ${query}\n`);
+process.exitCode = queries.length === 0 ? 0 : 1;

@@ -1,0 +1,2 @@
+export { Attempt } from './attempt.entity.js';
+export { DecisionRecord } from './decision-record.entity.js';

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+
+/** A database of its own for a test, on the server that the test run was given. */
+export interface TestDatabase {
+  /** A superuser's URL: tests look behind row-level security with it. */
+  readonly url: string;
+  /** Rows of a statement, seen by a superuser. */
+  query<Row extends pg.QueryResultRow>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
+  /** The single number that a statement gives. */
+  count(sql: string, parameters?: readonly unknown[]): Promise<number>;
+  drop(): Promise<void>;
+}
+
+function serverUrl(): string {
+  const url = process.env['TEST_DATABASE_URL'];
+  if (url === undefined || url === '')
+    throw new Error('TEST_DATABASE_URL is not set: run the tests by "npm test", which starts a server');
+  return url;
+}
+
+export async function freshDatabase(): Promise<TestDatabase> {
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await onServer((client) => client.query(`CREATE DATABASE ${name}`));
+  const url = new URL(serverUrl());
+  url.pathname = name;
+  const pool = new pg.Pool({ connectionString: url.href, max: 4 });
+  // A crash test takes the server away while connections are idle.
+  pool.on('error', () => undefined);
+  return {
+    url: url.href,
+    async query<Row extends pg.QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+      return (await pool.query<Row>(sql, [...parameters])).rows;
+    },
+    async count(sql, parameters = []) {
+      const { rows } = await pool.query<{ n: string }>(`SELECT n::text FROM (${sql}) AS counted(n)`, [...parameters]);
+      return Number(rows[0]?.n);
+    },
+    async drop() {
+      await pool.end();
+      await onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl() });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

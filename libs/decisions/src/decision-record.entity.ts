@@ -9,7 +9,12 @@ import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
   'decision_record_hashes',
   'octet_length(content_hash) = 20 AND octet_length(fingerprint) = 32 AND octet_length(prompt_template_sha256) = 32',
 )
-@Check('decision_record_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
+@Check(
+  'decision_record_lengths',
+  `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255
+   AND char_length(model_id) BETWEEN 1 AND 255 AND char_length(model_version) BETWEEN 1 AND 255 AND char_length(retrieval_snapshot_id) BETWEEN 1 AND 255
+   AND char_length(policy_version) BETWEEN 1 AND 255 AND char_length(note) BETWEEN 1 AND 4000 AND char_length(reporting_period) BETWEEN 1 AND 10`,
+)
 export class DecisionRecord {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'decision_record_pkey' })
   tenantId: string;

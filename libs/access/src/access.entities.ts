@@ -16,7 +16,7 @@ export class Tenant {
 @Check('credential_role', `role IN ('operator', 'admin', 'orchestrator', 'auditor')`)
 @Check('credential_operator_has_no_tenant', `(role = 'operator') = (tenant_id = '*')`)
 @Check('credential_secret_is_sha256', 'octet_length(secret_sha256) = 32')
-@Check('credential_lengths', 'char_length(credential_id) BETWEEN 1 AND 64')
+@Check('credential_lengths', 'char_length(credential_id) BETWEEN 1 AND 64 AND char_length(name) BETWEEN 1 AND 255')
 @Index('credential_by_tenant', ['tenantId', 'createdAt'])
 export class Credential {
   @PrimaryColumn({ name: 'credential_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'credential_pkey' })

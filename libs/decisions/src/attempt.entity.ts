@@ -4,9 +4,10 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Entity('attempt')
 @Check(
   'attempt_disposition',
-  `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content')`,
+  `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content',
+   'reclaimed', 'completed', 'failed', 'unknown', 'lease_lost', 'renewed', 'resolved')`,
 )
-@Check('attempt_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
+@Check('attempt_lengths', 'char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128')
 @Index('attempt_by_decision', ['tenantId', 'decisionId'])
 export class Attempt {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'attempt_pkey' })

@@ -6,7 +6,11 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 
 @Check('ledger_entry_outcome', `outcome IN ('applied', 'refused')`)
 @Check('ledger_entry_applied_has_effect', `(outcome = 'applied') = (effect_id IS NOT NULL AND result IS NOT NULL)`)
 @Check('ledger_entry_refused_has_reason', `(outcome = 'refused') = (reason IS NOT NULL AND refusal IS NOT NULL)`)
-@Check('ledger_entry_lengths', 'char_length(idem_key) BETWEEN 1 AND 255')
+@Check(
+  'ledger_entry_lengths',
+  `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(reason) BETWEEN 1 AND 255
+   AND char_length(external_ref) BETWEEN 1 AND 255 AND octet_length(result) <= 1048576`,
+)
 @Index('ledger_entry_by_time', ['tenantId', 'recordedAt', 'decisionId'])
 @ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], {
   name: 'ledger_entry_of_decision',

@@ -45,7 +45,8 @@ async function start(settings: Settings): Promise<Running> {
     if (opened.embedded) await setUpDemo(parts.app, settings);
     if (settings.metricsPort !== null)
       parts.metrics = await serveMetrics(parts.app.get(Metrics), settings, settings.metricsPort);
-    await parts.app.listen(settings.port, settings.host);
+    // Fastify's own listen: Nest's would also log a failure that is explained in one line below.
+    await parts.app.getHttpAdapter().getInstance().listen({ port: settings.port, host: settings.host });
     process.stdout.write(startUpText(await urlOf(parts.app), settings, opened.embedded));
     return { ...parts, opened };
   } catch (error) {

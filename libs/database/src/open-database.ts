@@ -144,5 +144,5 @@ function readable(error: unknown, url: string): Error {
   const { host, pathname, username } = new URL(url);
   const why = error instanceof AggregateError ? String(error.errors[0]) : String(error);
   const what = classifyFailure(error) === 'unavailable' ? 'cannot be reached' : 'cannot be used';
-  return new DatabaseError(`The database ${username}@${host}${pathname} ${what}: ${why.replace(/^\w*Error: /, '')}`);
+  return new DatabaseError(`The database ${username}@${host}${pathname} ${what}: ${why.replace(/^\w*error: /i, '')}`);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { classifyFailure } from '#database';
+import { classifyFailure, violatedConstraint } from '#database';
 
 /**
  * How long a statement may wait for a row that another transaction holds before it gives its connection back. Short, so
@@ -12,6 +12,12 @@ export const LOCK_TIMEOUT_MS = 100;
 const CONFLICT_TRIES = 10;
 
 const PAUSE_MS = { least: 25, most: 75 };
+
+/**
+ * A key whose record was pruned between the look at the ledger and the claim is stopped by the ledger's own constraint.
+ * The next transaction finds its entry.
+ */
+const IDENTITY = new Set(['ledger_entry_key_once', 'bound_key_pkey']);
 
 /** Whoever holds the key has not finished in the time that the caller wanted to wait. */
 export class StillInFlight extends Error {}
@@ -31,7 +37,10 @@ export async function patiently<T>(waitMs: number, transact: () => Promise<T>): 
       const failure = classifyFailure(error);
       if (failure === 'lock-timeout') {
         if (performance.now() >= deadline) throw new StillInFlight();
-      } else if (failure !== 'conflict' || (conflicts += 1) === CONFLICT_TRIES) {
+      } else if (
+        (failure !== 'conflict' && !IDENTITY.has(violatedConstraint(error) ?? '')) ||
+        (conflicts += 1) === CONFLICT_TRIES
+      ) {
         throw error;
       }
     }

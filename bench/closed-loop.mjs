@@ -1,0 +1,40 @@
+/**
+ * Keeps one item under way in each lane for a time: a lane sends its next item when the last was answered. What is
+ * answered after the end is waited for and not counted.
+ *
+ * @param lanes functions that send one item and resolve when it is answered
+ * @param next the next item, or undefined when there are no more: that ends the time early
+ * @returns rate and percentiles of the answers within the time
+ */
+export async function closedLoop(lanes, seconds, next) {
+  const latencies_ms = [];
+  const begin = performance.now();
+  let end = begin + seconds * 1000;
+
+  async function drive(send) {
+    for (let sentAt = performance.now(); sentAt < end;) {
+      const item = next();
+      if (item === undefined) {
+        end = Math.min(end, sentAt);
+        return;
+      }
+      await send(item);
+      const answeredAt = performance.now();
+      if (answeredAt <= end) latencies_ms.push(answeredAt - sentAt);
+      sentAt = answeredAt;
+    }
+  }
+
+  await Promise.all(lanes.map(drive));
+  latencies_ms.sort((a, b) => a - b);
+  return {
+    perSecond: (latencies_ms.length * 1000) / (end - begin),
+    p50Ms: percentile(latencies_ms, 0.5),
+    p99Ms: percentile(latencies_ms, 0.99),
+  };
+}
+
+/** Nearest rank. */
+function percentile(sorted, share) {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+}

@@ -1,0 +1,71 @@
+// A process of its own that sends the statement of the service over bare `pg`, without the service.
+import 'reflect-metadata';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { decisionRequest, Ledger } from '#ledger';
+import { closedLoop } from './closed-loop.mjs';
+import { serveJobs } from './jobs.mjs';
+import { freshBody } from './requests.mjs';
+
+const SERVICE_ROLE = 'decision_ledger_service';
+/** More rows than a round can use are made before it begins: this many times what the fastest one so far used. */
+const SURPLUS = 1.5;
+const FIRST_GUESS_PER_SECOND = 4000;
+
+let made = 0;
+let fastest = 0;
+let pool;
+
+/** The session settings are those of the service's pool, so that the statement runs as the same role. */
+function open({ databaseUrl, poolSize }) {
+  pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: poolSize,
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 15_000,
+    options: `-c role=${SERVICE_ROLE}`,
+  });
+}
+
+/**
+ * The statements that the service would send for new decisions. The service's own ledger makes them, given a database
+ * that only listens: statement and rows are the service's by construction, also after either has changed.
+ */
+async function statements(caller, action, count) {
+  const heard = [];
+  const listener = {
+    statement: async (sql, parameters) => {
+      heard.push({ text: sql, values: parameters });
+      throw new Error('heard');
+    },
+  };
+  const inventory = { find: async () => action, checkParams: () => null };
+  const ledger = new Ledger(listener, inventory, { of: () => null }, { responseRetentionOverrideSeconds: null });
+  ledger.logger.error = () => undefined;
+  for (let i = 0; i < count; i++) {
+    const { inputs, note, evidence } = JSON.parse(freshBody('f', made++));
+    const request = decisionRequest({ tenantId: caller.tenant, ...inputs }, note, evidence, null);
+    const arrival = { caller, requestId: randomUUID(), startedAt: performance.now() };
+    await ledger.record(arrival, request, 0).catch(() => undefined);
+  }
+  if (heard.length !== count) throw new Error(`The ledger sent ${heard.length} statements for ${count} decisions`);
+  return heard;
+}
+
+async function measure({ caller, action, inFlight, seconds }) {
+  const count = Math.ceil(seconds * SURPLUS * (fastest || FIRST_GUESS_PER_SECOND));
+  const items = (await statements(caller, action, count)).values();
+  const send = async ({ text, values }) => {
+    const { rows } = await pool.query(text, values);
+    if (rows[0]?.disposition !== 'created') throw new Error(`Not created: ${JSON.stringify(rows)}`);
+  };
+  const result = await closedLoop(
+    Array.from({ length: inFlight }, () => send),
+    seconds,
+    () => items.next().value,
+  );
+  fastest = Math.max(fastest, result.perSecond);
+  return result;
+}
+
+serveJobs({ open, measure, close: () => pool.end() });

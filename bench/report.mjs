@@ -1,0 +1,68 @@
+import { arch, cpus, platform, totalmem } from 'node:os';
+
+export const SCENARIOS = ['floor', 'created', 'replayed', 'refused'];
+export const CONNECTIONS = [1, 16, 64];
+
+const MEASURES = ['perSecond', 'p50Ms', 'p99Ms'];
+
+function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+const rounded = (number, digits) => Math.round(number * 10 ** digits) / 10 ** digits;
+
+/** The median of each measure over the rounds of each cell. `rounds`: `{ scenario, inFlight, perSecond, p50Ms, p99Ms }`. */
+export function ratesOf(rounds) {
+  const cell = (scenario, inFlight) => {
+    const own = rounds.filter((round) => round.scenario === scenario && round.inFlight === inFlight);
+    const values = MEASURES.map((name) => [
+      name,
+      rounded(median(own.map((round) => round[name])), name === 'perSecond' ? 1 : 3),
+    ]);
+    return Object.fromEntries(values);
+  };
+  const row = (scenario) => Object.fromEntries(CONNECTIONS.map((inFlight) => [inFlight, cell(scenario, inFlight)]));
+  return Object.fromEntries(SCENARIOS.map((scenario) => [scenario, row(scenario)]));
+}
+
+/** For each number of connections: the median, over the rounds, of what a scenario reached of the floor beside it. */
+function ratioOf(rounds, scenario, inFlight) {
+  const rate = (name, round) => rounds.find((r) => r.scenario === name && r.inFlight === inFlight && r.round === round);
+  const pairs = new Set(rounds.map(({ round }) => round));
+  return median([...pairs].map((round) => rate(scenario, round).perSecond / rate('floor', round).perSecond));
+}
+
+export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, seconds }) {
+  const line = (cells) =>
+    cells
+      .map((text, i) => (i < 1 ? text.padEnd(10) : text.padStart(12)))
+      .join('')
+      .trimEnd();
+  const lines = [
+    `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, ${rounded(totalmem() / 2 ** 30, 0)} GiB; ${platform()} ${arch()}`,
+    `Node ${process.versions.node}; PostgreSQL ${server.version} (fsync ${server.fsync}, synchronous_commit ${server.synchronousCommit})`,
+    `Medians of ${new Set(rounds.map(({ round }) => round)).size} rounds of ${seconds} s, the scenarios in turn`,
+    '',
+    line(['', 'in flight', 'per second', 'p50 ms', 'p99 ms', 'of floor']),
+  ];
+  for (const scenario of SCENARIOS) {
+    for (const inFlight of CONNECTIONS) {
+      const { perSecond, p50Ms, p99Ms } = rates[scenario][inFlight];
+      const ratio = scenario === 'floor' ? '' : ratioOf(rounds, scenario, inFlight).toFixed(2);
+      lines.push(line([scenario, String(inFlight), perSecond.toFixed(0), p50Ms.toFixed(2), p99Ms.toFixed(2), ratio]));
+    }
+  }
+  lines.push(
+    '',
+    `floor: bare pg sends the statement and the rows of the service for new decisions. Service and floor each have a pool`,
+    `of ${poolSize} connections to the database; "in flight" is HTTP connections there, queries handed to the pool here.`,
+    `Service: one process, default settings, log at level info into a file. It shares the cores with the database and`,
+    `with the process that sends; the floor has only the database beside it.`,
+    '',
+    `Resident memory of the service at the end: ${residentMegabytes} MiB`,
+    '',
+  );
+  return lines.join('\n');
+}

@@ -1,0 +1,90 @@
+// What is measured, and how, is in README.md beside this file.
+import { readSettings } from '#database';
+import { CONNECTIONS, ratesOf, SCENARIOS, tableOf } from './report.mjs';
+import { Stage } from './stage.mjs';
+
+const USAGE = 'Usage: npm run bench [-- --quick] [--json]\n';
+
+/** Short rounds of each scenario in turn, because a shared machine is faster in one minute than in the next. */
+const FULL = { rounds: 9, seconds: 2, warmUpSeconds: 4, budgetSeconds: Infinity };
+/** A round that would not end within the budget, counted from the start of the process, is left out. */
+const QUICK = { rounds: 3, seconds: 0.7, warmUpSeconds: 1.2, budgetSeconds: 48 };
+
+const WARM_UP_IN_FLIGHT = 16;
+
+const arguments_ = process.argv.slice(2);
+const isJson = arguments_.includes('--json');
+const plan = arguments_.includes('--quick') ? QUICK : FULL;
+
+const say = (text) => void process.stderr.write(`${text}\n`);
+
+async function bench(stage) {
+  const { poolSize } = readSettings({});
+  say('Starting PostgreSQL and the service');
+  const staged = await stage.begin(poolSize);
+  await warmUp(staged);
+  const rounds = await measureRounds(staged);
+  const rates = ratesOf(rounds);
+  const residentMegabytes = await staged.residentMegabytes();
+  return isJson
+    ? `${JSON.stringify({ rates, residentMegabytes })}\n`
+    : tableOf({ rounds, rates, residentMegabytes, server: staged.server, poolSize, seconds: plan.seconds });
+}
+
+function measure({ http, floor, service, caller, actions }, scenario, inFlight, seconds) {
+  return scenario === 'floor'
+    ? floor.run('measure', { caller, action: actions['bench.apply'], inFlight, seconds })
+    : http.run('measure', { service, scenario, inFlight, seconds });
+}
+
+async function warmUp(staged) {
+  say('Warming up');
+  await staged.http.run('prepare', staged.service);
+  for (const scenario of SCENARIOS) await measure(staged, scenario, WARM_UP_IN_FLIGHT, plan.warmUpSeconds);
+}
+
+/** Every other round runs backwards, so that no scenario always comes first, or after the same one. */
+async function measureRounds(staged) {
+  const cells = CONNECTIONS.flatMap((inFlight) => SCENARIOS.map((scenario) => ({ scenario, inFlight })));
+  const results = [];
+  for (let round = 1; round <= plan.rounds; round++) {
+    const startedAt = performance.now();
+    say(`Round ${round} of ${plan.rounds}`);
+    for (const { scenario, inFlight } of round % 2 === 1 ? cells : cells.toReversed()) {
+      const result = await measure(staged, scenario, inFlight, plan.seconds);
+      results.push({ round, scenario, inFlight, ...result });
+    }
+    const took = performance.now() - startedAt;
+    if (performance.now() + took > plan.budgetSeconds * 1000) break;
+  }
+  return results;
+}
+
+const unknown = arguments_.filter((argument) => argument !== '--quick' && argument !== '--json');
+if (unknown.length > 0) {
+  say(`There is no option ${unknown.join(' ')}\n${USAGE}`);
+  process.exit(2);
+}
+
+const stage = new Stage();
+let interruption = 0;
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+  ['SIGHUP', 1],
+]) {
+  process.on(signal, () => {
+    interruption ||= 128 + number;
+    stage.end().finally(() => process.exit(interruption));
+  });
+}
+
+try {
+  const output = await bench(stage);
+  await stage.end();
+  process.stdout.write(output);
+} catch (error) {
+  await stage.end().catch(say);
+  if (interruption === 0) say(error instanceof Error ? error.stack : String(error));
+  process.exitCode = interruption || 1;
+}

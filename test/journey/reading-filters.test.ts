@@ -92,7 +92,7 @@ describe('every filter changes the answer', () => {
   ];
   test.each(ONLY_ODD)('%s finds the one, and nothing when it is asked for with another’s', async (name, value) => {
     expect(idsOf(await list({ [name]: value() }))).toEqual([odd.body.decisionId]);
-    const conflicting = name === 'action' ? { subjectType: 'case' } : { action: 'note.add' };
+    const conflicting: Record<string, string> = name === 'action' ? { subjectType: 'case' } : { action: 'note.add' };
     expect(idsOf(await list({ [name]: value(), ...conflicting }))).toEqual([]);
   });
 
@@ -112,12 +112,12 @@ describe('every filter changes the answer', () => {
       evidence: { stepId: 'step-first', runId: 'run-first' },
     });
     await stage.orchestrator.decide({ inputs: asked, evidence: { stepId: 'step-later', runId: 'run-later' } });
-    for (const query of [
+    const queries: Record<string, string>[] = [
       { stepId: 'step-first' },
       { stepId: 'step-later' },
       { runId: 'run-later', stepId: 'step-first' },
-    ])
-      expect(idsOf(await list(query))).toEqual([first.body.decisionId]);
+    ];
+    for (const query of queries) expect(idsOf(await list(query))).toEqual([first.body.decisionId]);
   });
 
   test('recordedFrom includes, recordedTo excludes, both to the microsecond', async () => {

@@ -77,13 +77,22 @@ describe('logs', () => {
     await orchestrator.get(`/v1/idempotency-records/${key}`);
     await orchestrator.get(`/v1/decisions?key=${key}`);
     await orchestrator.post('/v1/decisions/batch', { decisions: [{ ...asked('e'), idempotencyKey: `${key}-batch` }] });
-    await stage.database.query('ALTER TABLE refund RENAME TO refund_away');
-    const broken = await orchestrator.decide(asked('f', 'refund.create'), `${key}-broken`);
-    await stage.database.query('ALTER TABLE refund_away RENAME TO refund');
-    expect(broken.status).toBe(500);
+    // A statement that fails carries its parameters in the driver's error.
+    await stage.database.query('ALTER TABLE effect RENAME TO effect_away');
+    const broken = [
+      await orchestrator.decide(asked('f'), `${key}-broken`),
+      await orchestrator.decide(asked('g', 'refund.create'), `${key}-broken-too`),
+    ];
+    await stage.database.query('ALTER TABLE effect_away RENAME TO effect');
+    expect(broken.map(({ status }) => status)).toEqual([500, 500]);
+    const last = await orchestrator.decide(asked('h'), `${key}-last`);
+    await until(
+      async () => service.output(),
+      (lines) => lines.includes(last.body.decisionId),
+    );
     await service.stop();
     const lines = service.output();
-    expect(lines).toContain('attempt');
+    expect(lines).toContain(last.body.decisionId);
     for (const hidden of [key, body.contentKey, 'params-value', 'note-value', stage.tokens.orchestrator])
       expect(lines).not.toContain(hidden);
   });

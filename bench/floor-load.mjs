@@ -10,7 +10,7 @@ import { freshBody } from './requests.mjs';
 const SERVICE_ROLE = 'decision_ledger_service';
 /** More rows than a round can use are made before it begins: this many times what the fastest one so far used. */
 const SURPLUS = 1.5;
-const FIRST_GUESS_PER_SECOND = 4000;
+const FIRST_GUESS_PER_SECOND = 2000;
 
 let made = 0;
 let fastest = 0;

@@ -11,11 +11,14 @@ const SCENARIOS = {
   refused: { body: refusedBody, status: 409, isReplay: false },
 };
 
+/** So many connections record what the scenarios need beforehand. */
+const PREPARING = 16;
+
 const sent = { created: 0, replayed: 0, refused: 0 };
 
-function requestText({ url, token }, body) {
+function requestText({ host, token }, body) {
   return (
-    `POST /v1/decisions HTTP/1.1\r\nhost: ${new URL(url).host}\r\nauthorization: Bearer ${token}\r\n` +
+    `POST /v1/decisions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n` +
     `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
 }
@@ -27,23 +30,27 @@ async function sendChecked(connection, text, { status, isReplay }) {
   }
 }
 
+const openAll = (url, count) => Promise.all(Array.from({ length: count }, () => Connection.open(url)));
+
 /** Records what will be replayed, and takes what will be refused. */
 async function prepare(service) {
-  const connection = await Connection.open(service.url);
-  const expected = { status: 201, isReplay: false };
-  for (let i = 0; i < REPLAY_SET; i++) await sendChecked(connection, requestText(service, recordedBody(i)), expected);
-  for (let i = 0; i < TAKEN_SUBJECTS; i++) await sendChecked(connection, requestText(service, takingBody(i)), expected);
-  connection.close();
+  const connections = await openAll(service.url, PREPARING);
+  const bodies = [
+    ...Array.from({ length: REPLAY_SET }, (_, i) => recordedBody(i)),
+    ...Array.from({ length: TAKEN_SUBJECTS }, (_, i) => takingBody(i)),
+  ].values();
+  const drive = async (connection) => {
+    for (const body of bodies)
+      await sendChecked(connection, requestText(service, body), { status: 201, isReplay: false });
+    connection.close();
+  };
+  await Promise.all(connections.map(drive));
 }
 
 async function measure({ service, scenario, inFlight, seconds }) {
-  const connections = await Promise.all(Array.from({ length: inFlight }, () => Connection.open(service.url)));
+  const connections = await openAll(service.url, inFlight);
   const expected = SCENARIOS[scenario];
-  const head = requestText(service, '').replace('content-length: 0\r\n\r\n', '');
-  const next = () => {
-    const body = expected.body(sent[scenario]++);
-    return `${head}content-length: ${body.length}\r\n\r\n${body}`;
-  };
+  const next = () => requestText(service, expected.body(sent[scenario]++));
   const lanes = connections.map((connection) => (text) => sendChecked(connection, text, expected));
   const result = await closedLoop(lanes, seconds, next);
   for (const connection of connections) connection.close();

@@ -58,7 +58,7 @@ export class Stage {
     await floor.run('open', { databaseUrl: url, poolSize });
     const caller = { tenant: TENANT, credentialId: tokens.orchestrator.split('_')[1], role: 'orchestrator' };
     return {
-      service: { url: api.url, token: tokens.orchestrator },
+      service: { url: api.url, host: new URL(api.url).host, token: tokens.orchestrator },
       residentMegabytes: () => residentMegabytes(api.pid),
       server: await serverFacts(url),
       caller,

@@ -1,7 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ interface Event {
   readonly isOneLine?: boolean;
   readonly log?: string;
   readonly failure?: string;
-  readonly signalled?: boolean;
+  readonly interrupted?: boolean;
   readonly stopped?: boolean;
 }
 
@@ -74,13 +74,20 @@ export class Owner {
     return url;
   }
 
-  async kill(signal: NodeJS.Signals, whom: 'process' | 'group' = 'process'): Promise<void> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
-      process.kill(whom === 'group' ? -this.pid : this.pid, signal);
-    }
+  /** Does what a Ctrl-C in a terminal does. */
+  interruptGroup(): void {
+    process.kill(-this.pid, 'SIGINT');
+  }
+
+  async kill(signal: NodeJS.Signals): Promise<void> {
+    this.child.kill(signal);
     await this.closed;
     Owner.all.delete(this);
   }
+}
+
+export function isRunnableBy(uid: number): boolean {
+  return spawnSync(process.execPath, ['--check', SCRIPT], { uid, gid: uid, cwd: '/' }).status === 0;
 }
 
 export async function eventually<T>(look: () => T | undefined | false, otherwise: string): Promise<T> {
@@ -130,7 +137,7 @@ export async function cleanUp(): Promise<void> {
         // No server was left behind.
       }
       try {
-        rmSync(readlinkSync(join(dataDir, 'postgres')), { recursive: true, maxRetries: 5 });
+        rmSync(dirname(readlinkSync(join(dataDir, 'postgres'))), { recursive: true, maxRetries: 5 });
       } catch {
         // The cluster was in the folder itself.
       }

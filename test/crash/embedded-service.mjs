@@ -11,13 +11,11 @@ try {
     log: (line) => say({ log: line }),
     onFailure: (error) => say({ failure: error.message }),
   });
-  const end = async () => {
-    say({ signalled: true });
+  process.once('SIGTERM', async () => {
     await Promise.all([server.stop(), server.stop()]);
     say({ stopped: true });
-  };
-  process.once('SIGTERM', end);
-  process.once('SIGINT', () => setTimeout(end, 500));
+  });
+  process.once('SIGINT', () => say({ interrupted: true }));
   say({ url: server.url, port: server.port });
 } catch (error) {
   say({ refused: error.message, name: error.name, isOneLine: !error.message.includes('\n') });

@@ -18,6 +18,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 
 import { serverAccount } from './embedded-account.js';
@@ -112,21 +113,32 @@ async function chooseDir(dataDir: string, path: string, account: Account | undef
     );
   }
 
-  // A random name: the folder of a data directory that was deleted must not come back to life under its successor.
-  await makeSharedDir(SHARED_STATE_DIR);
-  const hash = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
-  const elsewhere = await mkdtemp(join(SHARED_STATE_DIR, `${hash}-`));
-  await rmdir(elsewhere);
+  const elsewhere = await makeFolderElsewhere(dataDir, account);
   try {
-    // The link comes first: a crash between the two leaves a link to nothing, which the next start fills.
-    await symlink(elsewhere, path);
+    // The link comes before the cluster: a crash between the two leaves a link to nothing, which the next start fills.
+    await symlink(join(elsewhere, 'postgres'), path);
     log(
       `user id ${account.uid}, which runs PostgreSQL, has no way into ${dataDir}: the database is kept in ${elsewhere}`,
     );
   } catch (error) {
+    await rmdir(elsewhere);
     if (errorCode(error) !== 'EEXIST') throw error;
   }
   return chooseDir(dataDir, path, account, log);
+}
+
+/**
+ * A folder of ours that the account can pass through. The name is random: what a data directory that was deleted left
+ * behind must not come back to life under its successor. What is temporary stays among the temporary.
+ */
+async function makeFolderElsewhere(dataDir: string, account: Account): Promise<string> {
+  const temporary = await realpath(tmpdir());
+  const isTemporary = dataDir.startsWith(`${temporary}/`) && (await canReach(temporary, account, 'enter'));
+  if (!isTemporary) await makeSharedDir(SHARED_STATE_DIR);
+  const hash = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
+  const folder = await mkdtemp(join(isTemporary ? temporary : SHARED_STATE_DIR, `decision-ledger-${hash}-`));
+  await chmod(folder, 0o711);
+  return folder;
 }
 
 /** A private folder of ours (such as mkdtemp makes) is opened to the account's group alone, and only to pass through. */

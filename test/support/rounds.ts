@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { jest } from '@jest/globals';
 
 const POLL_MS = 5;
 
 /** Whether the whole of the long tests runs, or a tenth of it with the same seeds. */
 export const IS_LONG = process.env['TEST_LONG'] === '1';
+
+// Whoever counts in rounds gets the time for them.
+jest.setTimeout(IS_LONG ? 1_800_000 : 180_000);
 
 export function rounds(whole: number): number {
   return IS_LONG ? whole : Math.ceil(whole / 10);

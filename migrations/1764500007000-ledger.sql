@@ -97,9 +97,9 @@ BEGIN
       SELECT r.idem_key, r.decision_id, r.ledger_entry_id, r.credential_id, r.retention_seconds,
              coalesce(r.refusal_reason, 'duplicate-subject') AS reason,
              w.decision_id AS winner_decision_id,
-             r.refused_head || rfc3339(v_refused_at) || '"' || coalesce(
-               format(',"winner":{"decisionId":"%s","key":%s,"recordedAt":"%s"}', w.decision_id, to_json(w.idem_key), rfc3339(w.recorded_at)),
-               '') || '}' AS body
+             r.refused_head || rfc3339(v_refused_at) || '"' || CASE WHEN w.decision_id IS NULL THEN '' ELSE
+               format(',"winner":{"decisionId":"%s","key":%s,"recordedAt":"%s"}', w.decision_id, to_json(w.idem_key), rfc3339(w.recorded_at))
+               END || '}' AS body
         FROM unnest(p_rows) r
         LEFT JOIN LATERAL (
           SELECT l.decision_id, l.idem_key, l.recorded_at
@@ -161,13 +161,16 @@ BEGIN
     INTO v_answers
     FROM unnest(p_rows) r
     LEFT JOIN LATERAL key_identity(p_tenant, r.idem_key) k ON true
-    JOIN decision_record d ON d.tenant_id = p_tenant AND d.decision_id = coalesce(k.decision_id, content_holder(p_tenant, r.content_hash))
+    JOIN decision_record d ON d.tenant_id = p_tenant AND d.decision_id =
+      coalesce(k.decision_id, CASE WHEN r.same_content = 'refuse' THEN content_holder(p_tenant, r.content_hash) END)
     LEFT JOIN ledger_entry l ON l.tenant_id = p_tenant AND l.idem_key = d.idem_key
     LEFT JOIN idempotency_record i ON i.tenant_id = p_tenant AND i.idem_key = d.idem_key
    CROSS JOIN LATERAL (SELECT CASE
            WHEN r.decision_id = ANY (p_applied) THEN 'created'
            WHEN r.decision_id = ANY (p_recorded) THEN 'refused'
            WHEN r.decision_id = ANY (p_claimed) THEN 'same_content'
+           -- Its key was claimed by an item before it in this batch, refused for its content, and is unused again.
+           WHEN k.decision_id IS NULL THEN 'same_content'
            WHEN k.fingerprint <> r.fingerprint THEN 'mismatch'
            WHEN l.idem_key IS NULL THEN 'in_flight'
            ELSE 'replayed' END AS disposition) verdict;

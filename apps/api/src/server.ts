@@ -63,6 +63,12 @@ function followRequests(fastify: FastifyInstance, metrics: Metrics): void {
     metrics.arrived(request);
     void reply.header(REQUEST_ID_HEADER, request.id);
   });
+  // A connection that is busy when the stop begins would otherwise be kept for a next request that never comes.
+  let isClosing = false;
+  fastify.addHook('preClose', async () => void (isClosing = true));
+  fastify.addHook('onSend', async (_request, reply) => {
+    if (isClosing) void reply.header('connection', 'close');
+  });
   fastify.addHook('onResponse', async (request) => metrics.answered(request));
   fastify.addHook('onRequestAbort', async (request) => metrics.answered(request));
 }

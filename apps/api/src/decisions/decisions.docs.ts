@@ -170,6 +170,7 @@ export const RegisterBatchDoc = (): MethodDecorator =>
 export const ListDecisionsDoc = (): MethodDecorator =>
   Documented({
     id: 'listDecisions',
+    takesQuery: true,
     summary: 'What was decided',
     description:
       'The decisions that all the given filters hold for, by the time of recording. A parameter that is unknown, empty or given twice is refused, so a list is never wider than it was asked for. Follow `nextCursor` until it is null: every decision that was there when the walk began comes exactly once, whatever is recorded meanwhile.',

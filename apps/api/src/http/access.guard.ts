@@ -1,9 +1,9 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { Authenticator, type Role } from '#access';
-import { Problem } from '#problem';
-import { ALLOWED_ROLES } from './allow.js';
+import { Authenticator, type Caller, type Role } from '#access';
+import { Problem, validationFailed } from '#problem';
+import { ALLOWED_ROLES, TAKES_QUERY } from './allow.js';
 
 const BEARER = /^bearer +(\S+) *$/i;
 
@@ -16,9 +16,15 @@ export class AccessGuard implements CanActivate {
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
-    const roles = this.reflector.get<readonly Role[] | undefined>(ALLOWED_ROLES, context.getHandler());
-    if (roles === undefined) return true;
+    const route = context.getHandler();
     const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const roles = this.reflector.get<readonly Role[] | undefined>(ALLOWED_ROLES, route);
+    if (roles !== undefined) request.caller = await this.callerOf(request, roles);
+    if (this.reflector.get<true | undefined>(TAKES_QUERY, route) === undefined) refuseQuery(request);
+    return true;
+  }
+
+  private async callerOf(request: FastifyRequest, roles: readonly Role[]): Promise<Caller> {
     const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
     const caller = token === undefined ? null : await this.authenticator.authenticate(token);
     if (caller === null) {
@@ -29,7 +35,14 @@ export class AccessGuard implements CanActivate {
     if (!roles.includes(caller.role)) {
       throw new Problem('forbidden', `This is for ${roles.join(', ')}; the credential is of the role ${caller.role}.`);
     }
-    request.caller = caller;
-    return true;
+    return caller;
+  }
+}
+
+/** An unknown parameter is never ignored: whoever sent it meant something by it. */
+function refuseQuery({ query }: FastifyRequest): void {
+  const names = Object.keys(query ?? {});
+  if (names.length > 0) {
+    throw validationFailed(names.map((pointer) => ({ pointer, detail: 'is not a parameter of this route' })));
   }
 }

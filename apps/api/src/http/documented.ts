@@ -2,7 +2,7 @@ import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiBearerAuth, ApiBody, ApiHeader, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import type { Role } from '#access';
 import { PROBLEMS, Problem, type ProblemCode } from '#problem';
-import { Allow } from './allow.js';
+import { Allow, TakesQuery } from './allow.js';
 
 export interface AnswerDoc {
   readonly status: number;
@@ -26,6 +26,8 @@ export interface RouteDoc {
   readonly roles?: readonly Role[];
   readonly request?: { readonly type: Type<object>; readonly examples: Readonly<Record<string, unknown>> };
   readonly headers?: readonly { name: string; description: string; example: string }[];
+  /** Whether it takes a query. A parameter is refused by every route that does not. */
+  readonly takesQuery?: boolean;
   readonly params?: readonly { name: string; description: string; example: string }[];
   readonly answers: readonly AnswerDoc[];
   readonly problems?: readonly ProblemDoc[];
@@ -76,6 +78,7 @@ export function Documented(doc: RouteDoc): MethodDecorator & ClassDecorator & Pr
   return applyDecorators(
     ApiOperation({ operationId: doc.id, summary: doc.summary, description: doc.description }),
     ...(doc.roles === undefined ? [] : [Allow(...doc.roles), ApiBearerAuth()]),
+    ...(doc.takesQuery === true ? [TakesQuery()] : []),
     ...(doc.headers ?? []).map((header) =>
       ApiHeader({ ...header, required: false, schema: { type: 'string', example: header.example } }),
     ),

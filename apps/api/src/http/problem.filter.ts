@@ -16,7 +16,8 @@ export class ProblemFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     const problem = this.problemOf(error, request);
-    if (problem.code === 'internal') this.logger.error(error);
+    // A problem was logged where it was made, if it is to be logged at all.
+    if (problem.code === 'internal' && !(error instanceof Problem)) this.logger.error(error);
     sendProblem(http.getResponse<FastifyReply>(), problem, request.id);
   }
 

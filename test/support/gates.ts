@@ -66,13 +66,3 @@ export async function lockWaiters(database: TestDatabase): Promise<number> {
   );
   return rows.length;
 }
-
-/** Comes back when no server process works for a service any more, as after its kill. */
-export async function whenServiceIsGone(database: TestDatabase): Promise<void> {
-  await until('the end of the connections of a killed service', async () => {
-    const rows = await database.query(
-      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'decision-ledger'`,
-    );
-    return rows.length === 0;
-  });
-}

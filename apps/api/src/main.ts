@@ -28,7 +28,7 @@ interface Running {
 
 async function start(settings: Settings): Promise<Running> {
   const logger = new PinoLogger(settings.logLevel);
-  const opened = await openDatabase(settings, (line) => logger.info({ event: 'database', line }));
+  const opened = await openDatabase(settings, (line) => logger.info({ event: 'database', line }), fail);
   const parts: { app: NestFastifyApplication | null; metrics: Server | null; worker: Worker | null } = {
     app: null,
     metrics: null,

@@ -24,6 +24,8 @@ export async function createServer(
     routerOptions: { maxParamLength: LONGEST_PATH_PARAMETER },
     genReqId: requestIdOf,
     requestIdHeader: false,
+    // A request that still comes in on an open connection is answered like any other; then the connection ends.
+    return503OnClosing: false,
     // A path that cannot be decoded never reaches a route or its filter.
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
       void reply.header(REQUEST_ID_HEADER, request.id);

@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { classifyFailure } from './failure.js';
 
 /** A transaction under way. It is handed on as the first argument, so that whether a write is in it shows at the call. */
 export type Transaction = EntityManager;
@@ -18,7 +19,15 @@ export class Database {
 
   /** Sends one statement in a transaction of its own: one round trip. The statement enters the tenant's session itself. */
   async statement<Row>(sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-    return this.dataSource.query<Row[]>(sql, [...parameters]);
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      return await runner.manager.query<Row[]>(sql, [...parameters]);
+    } catch (error) {
+      await endIfBroken(runner, error);
+      throw error;
+    } finally {
+      await runner.release();
+    }
   }
 
   /**
@@ -42,6 +51,7 @@ export class Database {
       return result;
     } catch (error) {
       await rollBack(runner);
+      await endIfBroken(runner, error);
       throw error;
     } finally {
       await runner.release();
@@ -64,4 +74,14 @@ export async function enterTenant(tx: Transaction, tenant: string): Promise<void
 async function rollBack(runner: QueryRunner): Promise<void> {
   if (!runner.isTransactionActive) return;
   await runner.rollbackTransaction().catch(() => undefined);
+}
+
+/**
+ * Ends a connection that the server has given up. Its last words arrive before its socket closes, and in between the pool
+ * would hand it to the next request.
+ */
+async function endIfBroken(runner: QueryRunner, error: unknown): Promise<void> {
+  if (classifyFailure(error) !== 'unavailable' || runner.isReleased) return;
+  const client: { end(): Promise<void> } | null = await runner.connect().catch(() => null);
+  client?.end().catch(() => undefined);
 }

@@ -36,7 +36,7 @@ const UNAVAILABLE_CODES = new Set([
 
 /** The driver gives some failures of the connection no code, only these sentences. */
 const UNAVAILABLE_MESSAGE =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|connection is closed|Driver not Connected|Cannot use a pool after calling end/i;
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable|connection is closed|Driver not Connected|Cannot use a pool after calling end|already released/i;
 
 function codeOf(error: object): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -50,7 +50,8 @@ export function classifyFailure(error: unknown): Failure {
   const code = driverError instanceof Error ? codeOf(driverError) : '';
   if (code === '55P03') return 'lock-timeout';
   if (code === '40001' || code === '40P01') return 'conflict';
-  if (code.startsWith('08') || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGE.test(error.message)) return 'unavailable';
+  if (code.startsWith('08') || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGE.test(error.message))
+    return 'unavailable';
   return 'other';
 }
 
@@ -65,8 +66,15 @@ export function violatedConstraint(error: unknown): string | null {
 export function failureProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   return classifyFailure(error) === 'other'
-    ? new Problem('internal', 'Something went wrong here; the request left nothing behind. Send it again with the same key.')
-    : new Problem('unavailable', 'The database cannot be reached at the moment. Send the same request again with the same key.', {
-        headers: { 'retry-after': '1' },
-      });
+    ? new Problem(
+        'internal',
+        'Something went wrong here; the request left nothing behind. Send it again with the same key.',
+      )
+    : new Problem(
+        'unavailable',
+        'The database cannot be reached at the moment. Send the same request again with the same key.',
+        {
+          headers: { 'retry-after': '1' },
+        },
+      );
 }

@@ -52,14 +52,25 @@ export function serviceDataSource(url: string, poolSize: number): DataSource {
  * Opens the database that the settings name: the server of DATABASE_URL, or a real PostgreSQL of our own in DATA_DIR,
  * which is set up and migrated by itself.
  *
+ * @param onLost is told if the embedded server is gone and does not come back
  * @throws DatabaseError, EmbeddedServerError with one line that says what to do.
  */
-export async function openDatabase(settings: Settings, log: (line: string) => void): Promise<OpenDatabase> {
-  return settings.databaseUrl === null ? openEmbedded(settings, log) : openExternal(settings.databaseUrl, settings, log);
+export async function openDatabase(
+  settings: Settings,
+  log: (line: string) => void,
+  onLost: (error: Error) => void = () => undefined,
+): Promise<OpenDatabase> {
+  return settings.databaseUrl === null
+    ? openEmbedded(settings, log, onLost)
+    : openExternal(settings.databaseUrl, settings, log);
 }
 
-async function openEmbedded(settings: Settings, log: (line: string) => void): Promise<OpenDatabase> {
-  const server = await startEmbeddedServer({ dataDir: settings.dataDir, log });
+async function openEmbedded(
+  settings: Settings,
+  log: (line: string) => void,
+  onLost: (error: Error) => void,
+): Promise<OpenDatabase> {
+  const server = await startEmbeddedServer({ dataDir: settings.dataDir, log, onFailure: onLost });
   try {
     const { ownerUrl, serviceUrl } = await prepareEmbedded(server);
     await migrate(ownerUrl);
@@ -108,7 +119,9 @@ async function openExternal(url: string, settings: Settings, log: (line: string)
     await dataSource.initialize();
     const missing = await missingMigrations(dataSource);
     if (missing.length > 0) {
-      throw new DatabaseError(`The schema lacks ${missing.length} migrations: run "npm run operator -- migrate" as the owner (docs/operating.md)`);
+      throw new DatabaseError(
+        `The schema lacks ${missing.length} migrations: run "npm run operator -- migrate" as the owner (docs/operating.md)`,
+      );
     }
   } catch (error) {
     if (dataSource.isInitialized) await dataSource.destroy();

@@ -15,7 +15,7 @@ import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
-import { LOCK_TIMEOUT_MS, patiently, StillInFlight } from './patience.js';
+import { patiently, StillInFlight } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
 import { appliedBodyFromEntry } from './stored-outcome.js';
 
@@ -52,14 +52,15 @@ export class Ledger {
   ): Promise<(Answer | Problem)[]> {
     const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
     const answers: (Answer | Problem)[] = [];
-    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, waitMs)));
+    const deadline = performance.now() + waitMs;
+    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, deadline)));
     return answers;
   }
 
   /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
-  private async runTogether(arrival: Arrival, plans: readonly Plan[], waitMs: number): Promise<(Answer | Problem)[]> {
+  private async runTogether(arrival: Arrival, plans: readonly Plan[], deadline: number): Promise<(Answer | Problem)[]> {
     try {
-      const rows = await patiently(waitMs, () => this.transact(arrival, plans));
+      const rows = await patiently(deadline, ({ lockTimeoutMs }) => this.transact(arrival, plans, lockTimeoutMs));
       return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
     } catch (error) {
       if (error instanceof StillInFlight && plans.length === 1) return [await this.toldToWait(arrival, plans)];
@@ -67,14 +68,14 @@ export class Ledger {
       if (plans.length === 1 || classifyFailure(error) === 'unavailable') return plans.map(() => this.failed(error));
     }
     const answers: (Answer | Problem)[] = [];
-    for (const plan of plans) answers.push(...(await this.runTogether(arrival, [plan], waitMs)));
+    for (const plan of plans) answers.push(...(await this.runTogether(arrival, [plan], deadline)));
     return answers;
   }
 
-  private async transact(arrival: Arrival, plans: readonly Plan[]): Promise<AnswerRow[]> {
+  private async transact(arrival: Arrival, plans: readonly Plan[], lockTimeoutMs: number): Promise<AnswerRow[]> {
     const [first] = plans;
     const { tenant } = arrival.caller;
-    const parameters = [tenant, LOCK_TIMEOUT_MS, JSON.stringify(plans.map(({ row }) => row))];
+    const parameters = [tenant, lockTimeoutMs, JSON.stringify(plans.map(({ row }) => row))];
     switch (first?.kind) {
       case 'declarative':
         return this.database.statement('SELECT * FROM record_decisions($1, $2, $3)', parameters);

@@ -5,10 +5,14 @@ import type { JsonValue } from '#key';
 
 const DECIMAL = /^\d{1,30}(\.\d{1,10})?$/;
 
-/** An amount as exact decimal text: money is never a binary fraction on its way to `numeric`. */
-function decimal(value: JsonValue | undefined): string | null {
+/**
+ * An amount as exact decimal text: money is never a binary fraction on its way to `numeric`. Undefined if none is stated,
+ * null if what is stated is no amount.
+ */
+function amountOf(value: JsonValue | undefined): string | null | undefined {
+  if (value === undefined) return undefined;
   const text = typeof value === 'number' ? String(value) : value;
-  return typeof text === 'string' && DECIMAL.test(text) && Number(text) > 0 ? text : null;
+  return typeof text === 'string' && DECIMAL.test(text) ? text : null;
 }
 
 /**
@@ -21,7 +25,10 @@ export class RefundCreateHandler implements EffectHandler {
 
   async apply(tx: Transaction, { tenant, decisionId, effectId, inputs }: DecidedEffect): Promise<EffectOutcome> {
     const { subject, params } = inputs;
-    const amount = decimal(params['amount']);
+    const amount = amountOf(params['amount']);
+    const orderTotal = amountOf(params['orderTotal']);
+    if (amount === null) return refused('amount-unreadable', 'params.amount is not a decimal amount.');
+    if (orderTotal === null) return refused('order-total-unreadable', 'params.orderTotal is not a decimal amount.');
     const currency = typeof params['currency'] === 'string' ? params['currency'] : null;
 
     // One statement adds and compares; the row that it locks makes a second refund of the case wait for this one.
@@ -33,7 +40,7 @@ export class RefundCreateHandler implements EffectHandler {
          SET refunded = c.refunded + excluded.refunded, order_total = coalesce(c.order_total, excluded.order_total)
        WHERE c.refunded + excluded.refunded <= coalesce(c.order_total, excluded.order_total, 'Infinity')
        RETURNING refunded`,
-      [tenant, subject.type, subject.id, decimal(params['orderTotal']), amount],
+      [tenant, subject.type, subject.id, orderTotal ?? null, amount ?? null],
     );
     const [total] = totals;
     if (total === undefined)
@@ -41,7 +48,7 @@ export class RefundCreateHandler implements EffectHandler {
 
     await tx.query(
       'INSERT INTO refund (tenant_id, refund_id, decision_id, subject_type, subject_id, amount, currency) VALUES ($1, $2, $3, $4, $5, $6, $7)',
-      [tenant, effectId, decisionId, subject.type, subject.id, amount, currency],
+      [tenant, effectId, decisionId, subject.type, subject.id, amount ?? null, currency],
     );
     return applied({ refundId: effectId, refundedTotal: total.refunded });
   }

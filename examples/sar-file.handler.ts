@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { isReportingPeriod } from '#actions';
 import type { Transaction } from '#database';
 import { applied, refused, type DecidedEffect, type EffectHandler, type EffectOutcome } from '#effects';
 
@@ -12,7 +13,10 @@ export class SarFileHandler implements EffectHandler {
 
   async apply(tx: Transaction, { tenant, decisionId, effectId, inputs }: DecidedEffect): Promise<EffectOutcome> {
     const { subject, params } = inputs;
-    const period = typeof params['reportingPeriod'] === 'string' ? params['reportingPeriod'] : null;
+    const period = params['reportingPeriod'];
+    if (typeof period !== 'string' || !isReportingPeriod(period)) {
+      return refused('no-reporting-period', 'params.reportingPeriod is not a reporting period.');
+    }
     const filed = await tx.query<unknown[]>(
       `INSERT INTO sar_filing (tenant_id, filing_id, decision_id, subject_type, subject_id, reporting_period) VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT ON CONSTRAINT sar_filing_once DO NOTHING RETURNING filing_id`,

@@ -1,7 +1,9 @@
 -- Who may call: tenants, and the credentials that stand for a tenant and a role.
 --
 -- Text that identifies something is compared in the "C" collation everywhere in this schema: a unique index must not
--- depend on the operating system's idea of a language, which changes with an upgrade.
+-- depend on the operating system's idea of a language, which changes with an upgrade. The tenant is part of every key, and
+-- the selective column comes before it: on a young table, whose statistics are not there yet, PostgreSQL would otherwise
+-- find every index equally good and may pick one that reads the whole tenant.
 
 CREATE TABLE tenant (
   tenant_id text COLLATE "C" NOT NULL,

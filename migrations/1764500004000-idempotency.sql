@@ -13,7 +13,7 @@ CREATE TABLE idempotency_record (
   response_body text,
   created_at timestamptz NOT NULL,
   expires_at timestamptz,
-  CONSTRAINT idempotency_record_pkey PRIMARY KEY (tenant_id, idem_key),
+  CONSTRAINT idempotency_record_pkey PRIMARY KEY (idem_key, tenant_id),
   CONSTRAINT idempotency_record_key CHECK (idem_key ~ '^[ -~]{1,255}$'),
   CONSTRAINT idempotency_record_key_source CHECK (key_source IN ('content', 'client')),
   CONSTRAINT idempotency_record_status CHECK (status IN ('in_flight', 'completed', 'failed', 'unknown')),
@@ -31,7 +31,7 @@ CREATE TABLE bound_key (
   fingerprint bytea NOT NULL,
   decision_id uuid NOT NULL,
   bound_at timestamptz NOT NULL,
-  CONSTRAINT bound_key_pkey PRIMARY KEY (tenant_id, idem_key),
+  CONSTRAINT bound_key_pkey PRIMARY KEY (idem_key, tenant_id),
   CONSTRAINT bound_key_key CHECK (idem_key ~ '^[ -~]{1,255}$'),
   CONSTRAINT bound_key_key_source CHECK (key_source IN ('content', 'client')),
   CONSTRAINT bound_key_fingerprint_is_sha256 CHECK (octet_length(fingerprint) = 32)
@@ -63,7 +63,7 @@ BEGIN
            p_at,
            CASE WHEN r.applied_head IS NOT NULL THEN p_at + make_interval(secs => r.retention_seconds) END
       FROM unnest(p_rows) r
-     WHERE NOT EXISTS (SELECT FROM bound_key b WHERE b.tenant_id = p_tenant AND b.idem_key = r.idem_key)
+     WHERE (SELECT b.decision_id FROM bound_key b WHERE b.tenant_id = p_tenant AND b.idem_key = r.idem_key) IS NULL
      ORDER BY r.idem_key, r.ordinal
     ON CONFLICT ON CONSTRAINT idempotency_record_pkey DO NOTHING
     RETURNING i.decision_id

@@ -22,15 +22,15 @@ CREATE TABLE decision_record (
   note text,
   credential_id text COLLATE "C" NOT NULL,
   received_at timestamptz NOT NULL,
-  CONSTRAINT decision_record_pkey PRIMARY KEY (tenant_id, decision_id),
+  CONSTRAINT decision_record_pkey PRIMARY KEY (decision_id, tenant_id),
   -- content_once is true, or NULL where the action allows the same content again: NULLs are distinct, so the one
   -- index both keeps content unique and finds a decision by its content key.
-  CONSTRAINT decision_record_content_once UNIQUE (tenant_id, content_hash, content_once),
+  CONSTRAINT decision_record_content_once UNIQUE (content_hash, tenant_id, content_once),
   CONSTRAINT decision_record_content_once_is_true_or_null CHECK (content_once),
   CONSTRAINT decision_record_key_source CHECK (key_source IN ('content', 'client')),
   CONSTRAINT decision_record_hashes CHECK (octet_length(content_hash) = 20 AND octet_length(fingerprint) = 32 AND octet_length(prompt_template_sha256) = 32),
   CONSTRAINT decision_record_lengths CHECK (
-    char_length(idem_key) BETWEEN 1 AND 255 AND char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255
+    char_length(idem_key) BETWEEN 1 AND 255 AND char_length(action) BETWEEN 1 AND 64 AND char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255
     AND char_length(model_id) BETWEEN 1 AND 255 AND char_length(model_version) BETWEEN 1 AND 255 AND char_length(retrieval_snapshot_id) BETWEEN 1 AND 255
     AND char_length(policy_version) BETWEEN 1 AND 255 AND char_length(note) BETWEEN 1 AND 4000 AND char_length(reporting_period) BETWEEN 1 AND 10)
 );
@@ -49,13 +49,14 @@ CREATE TABLE attempt (
   received_at timestamptz NOT NULL,
   latency_ms double precision NOT NULL,
   problem text,
-  CONSTRAINT attempt_pkey PRIMARY KEY (tenant_id, attempt_id),
+  CONSTRAINT attempt_pkey PRIMARY KEY (attempt_id, tenant_id),
   CONSTRAINT attempt_disposition CHECK (disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content',
     'reclaimed', 'completed', 'failed', 'unknown', 'lease_lost', 'renewed', 'resolved')),
-  CONSTRAINT attempt_lengths CHECK (char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128)
+  CONSTRAINT attempt_lengths CHECK (char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128
+    AND char_length(action) BETWEEN 1 AND 64 AND char_length(problem) BETWEEN 1 AND 64)
 );
 
-CREATE INDEX attempt_by_decision ON attempt (tenant_id, decision_id);
+CREATE INDEX attempt_by_decision ON attempt (decision_id, tenant_id);
 
 ALTER TABLE decision_record ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 ALTER TABLE attempt ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -71,6 +72,7 @@ CREATE FUNCTION record_inputs(p_tenant text, p_rows decision_row[], p_claimed uu
 DECLARE
   v_recorded uuid[];
 BEGIN
+  IF cardinality(p_claimed) = 0 THEN RETURN '{}'; END IF;
   WITH recorded AS (
     INSERT INTO decision_record AS d
       (tenant_id, decision_id, idem_key, key_source, content_hash, content_once, fingerprint, action, action_version,
@@ -84,7 +86,7 @@ BEGIN
      WHERE r.decision_id = ANY (p_claimed)
        -- The constraint below decides between twins; this finds content recorded while the action still allowed it twice.
        AND (r.same_content = 'allow'
-            OR NOT EXISTS (SELECT FROM decision_record e WHERE e.tenant_id = p_tenant AND e.content_hash = r.content_hash))
+            OR (SELECT e.decision_id FROM decision_record e WHERE e.tenant_id = p_tenant AND e.content_hash = r.content_hash LIMIT 1) IS NULL)
      ORDER BY r.content_hash, r.ordinal
     ON CONFLICT ON CONSTRAINT decision_record_content_once DO NOTHING
     RETURNING d.decision_id

@@ -1,6 +1,4 @@
--- The record: one entry for each final decision, unique by key, kept for good; and the one transaction over the three
--- rooms. record_decisions is the whole write path of a declarative effect in one round trip. A handler's effect takes
--- the same steps with the handler in between: open_decision, apply_effects, the handler, close_decision.
+-- The record: one entry for each final decision, unique by key, kept for good; and what a request is told of it.
 
 CREATE TABLE ledger_entry (
   tenant_id text COLLATE "C" NOT NULL,
@@ -17,8 +15,8 @@ CREATE TABLE ledger_entry (
   credential_id text COLLATE "C" NOT NULL,
   recorded_at timestamptz NOT NULL,
   response_expires_at timestamptz NOT NULL,
-  CONSTRAINT ledger_entry_pkey PRIMARY KEY (tenant_id, ledger_entry_id),
-  CONSTRAINT ledger_entry_key_once UNIQUE (tenant_id, idem_key),
+  CONSTRAINT ledger_entry_pkey PRIMARY KEY (ledger_entry_id, tenant_id),
+  CONSTRAINT ledger_entry_key_once UNIQUE (idem_key, tenant_id),
   CONSTRAINT ledger_entry_of_decision FOREIGN KEY (tenant_id, decision_id) REFERENCES decision_record (tenant_id, decision_id),
   CONSTRAINT ledger_entry_of_effect FOREIGN KEY (tenant_id, effect_id) REFERENCES effect (tenant_id, effect_id),
   CONSTRAINT ledger_entry_winner FOREIGN KEY (tenant_id, winner_decision_id) REFERENCES decision_record (tenant_id, decision_id),
@@ -45,7 +43,6 @@ CREATE TYPE decision_answer AS (
   state text,
   response_status integer,
   response_body text,
-  expires_in_seconds double precision,
   expires_at_epoch double precision,
   winner_key text,
   winner_recorded_at text,
@@ -74,21 +71,35 @@ BEGIN ATOMIC
   LIMIT 1;
 END;
 
+-- How the lookups below are written: the policies of row-level security keep PostgreSQL from using a function's result as
+-- an index condition unless it is computed first, and an OR with NOT EXISTS makes it hash the whole tenant. So an id is
+-- computed in a subquery of its own (OFFSET 0 keeps it there), and a row is looked up by one index after the other.
+
 -- Appends the entries, completes what was refused or resolved to another key's decision, answers every request of the
 -- batch and records its attempt. The four sets of decisions each hold the next: all, claimed, recorded, applied.
 CREATE FUNCTION conclude_decisions(p_tenant text, p_rows decision_row[], p_claimed uuid[], p_recorded uuid[], p_applied uuid[], p_at timestamptz)
   RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
 DECLARE
   v_refused_at timestamptz;
-  v_answers decision_answer[];
+  v_answers decision_answer[] := '{}';
+  v_found decision_answer[];
 BEGIN
-  INSERT INTO ledger_entry
-    (tenant_id, ledger_entry_id, idem_key, decision_id, outcome, effect_id, result, credential_id, recorded_at, response_expires_at)
-  SELECT p_tenant, r.ledger_entry_id, r.idem_key, r.decision_id, 'applied', r.effect_id, r.result, r.credential_id, p_at,
-         p_at + make_interval(secs => r.retention_seconds)
-    FROM unnest(p_rows) r
-   WHERE r.decision_id = ANY (p_applied)
-   ORDER BY r.idem_key;
+  IF cardinality(p_applied) > 0 THEN
+    INSERT INTO ledger_entry
+      (tenant_id, ledger_entry_id, idem_key, decision_id, outcome, effect_id, result, credential_id, recorded_at, response_expires_at)
+    SELECT p_tenant, r.ledger_entry_id, r.idem_key, r.decision_id, 'applied', r.effect_id, r.result, r.credential_id, p_at,
+           p_at + make_interval(secs => r.retention_seconds)
+      FROM unnest(p_rows) r
+     WHERE r.decision_id = ANY (p_applied)
+     ORDER BY r.idem_key;
+    SELECT array_agg(ROW(
+             r.ordinal, 'created', r.decision_id, 'completed', 201, r.applied_head || rfc3339(p_at) || '"}',
+             extract(epoch FROM p_at + make_interval(secs => r.retention_seconds))::double precision,
+             r.idem_key, rfc3339(p_at), NULL)::decision_answer)
+      INTO v_answers
+      FROM unnest(p_rows) r
+     WHERE r.decision_id = ANY (p_applied);
+  END IF;
 
   IF cardinality(p_applied) < cardinality(p_recorded) THEN
     -- The time is taken now, after any wait for the winner, so that a refusal is never recorded before what it lost to.
@@ -101,12 +112,13 @@ BEGIN
                format(',"winner":{"decisionId":"%s","key":%s,"recordedAt":"%s"}', w.decision_id, to_json(w.idem_key), rfc3339(w.recorded_at))
                END || '}' AS body
         FROM unnest(p_rows) r
+        LEFT JOIN LATERAL (SELECT place_holder(p_tenant, r) AS decision_id OFFSET 0) h ON r.refusal_reason IS NULL
         LEFT JOIN LATERAL (
-          SELECT l.decision_id, l.idem_key, l.recorded_at
-            FROM decision_record d
-            JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key
-           WHERE d.tenant_id = p_tenant AND d.decision_id = place_holder(p_tenant, r)
-        ) w ON r.refusal_reason IS NULL
+          SELECT d.idem_key FROM decision_record d WHERE d.tenant_id = p_tenant AND d.decision_id = h.decision_id OFFSET 0
+        ) d ON true
+        LEFT JOIN LATERAL (
+          SELECT l.decision_id, l.idem_key, l.recorded_at FROM ledger_entry l WHERE l.tenant_id = p_tenant AND l.idem_key = d.idem_key OFFSET 0
+        ) w ON true
        WHERE r.decision_id = ANY (p_recorded) AND NOT r.decision_id = ANY (p_applied)
     ), stored AS (
       UPDATE idempotency_record i
@@ -141,39 +153,49 @@ BEGIN
     SELECT p_tenant, b.idem_key, b.key_source, b.fingerprint, b.decision_id, p_at FROM bound b ORDER BY b.idem_key;
   END IF;
 
-  SELECT array_agg(ROW(
-           r.ordinal,
-           verdict.disposition,
-           d.decision_id,
-           CASE WHEN l.idem_key IS NOT NULL THEN 'completed' ELSE coalesce(i.status, 'in_flight') END,
-           CASE WHEN l.outcome = 'applied' THEN 201 WHEN l.outcome = 'refused' THEN 409 END,
-           coalesce(i.response_body, l.refusal),
-           extract(epoch FROM l.response_expires_at - now())::double precision,
-           extract(epoch FROM l.response_expires_at)::double precision,
-           l.idem_key,
-           rfc3339(l.recorded_at),
-           CASE WHEN verdict.disposition = 'mismatch' THEN 'fingerprint-mismatch'
-                WHEN verdict.disposition = 'in_flight' THEN 'in-flight'
-                WHEN verdict.disposition = 'same_content' AND r.same_content = 'refuse' THEN 'same-content'
-                WHEN l.winner_decision_id IS NOT NULL THEN 'duplicate-subject'
-                WHEN l.outcome = 'refused' THEN 'refused' END
-         )::decision_answer ORDER BY r.ordinal)
-    INTO v_answers
-    FROM unnest(p_rows) r
-    LEFT JOIN LATERAL key_identity(p_tenant, r.idem_key) k ON true
-    JOIN decision_record d ON d.tenant_id = p_tenant AND d.decision_id =
-      coalesce(k.decision_id, CASE WHEN r.same_content = 'refuse' THEN content_holder(p_tenant, r.content_hash) END)
-    LEFT JOIN ledger_entry l ON l.tenant_id = p_tenant AND l.idem_key = d.idem_key
-    LEFT JOIN idempotency_record i ON i.tenant_id = p_tenant AND i.idem_key = d.idem_key
-   CROSS JOIN LATERAL (SELECT CASE
-           WHEN r.decision_id = ANY (p_applied) THEN 'created'
-           WHEN r.decision_id = ANY (p_recorded) THEN 'refused'
-           WHEN r.decision_id = ANY (p_claimed) THEN 'same_content'
-           -- Its key was claimed by an item before it in this batch, refused for its content, and is unused again.
-           WHEN k.decision_id IS NULL THEN 'same_content'
-           WHEN k.fingerprint <> r.fingerprint THEN 'mismatch'
-           WHEN l.idem_key IS NULL THEN 'in_flight'
-           ELSE 'replayed' END AS disposition) verdict;
+  -- What was just applied is known; everything else is read back from where it stands.
+  IF cardinality(p_applied) < cardinality(p_rows) THEN
+    SELECT array_agg(ROW(
+             r.ordinal,
+             verdict.disposition,
+             d.decision_id,
+             CASE WHEN l.idem_key IS NOT NULL THEN 'completed' ELSE coalesce(i.status, 'in_flight') END,
+             CASE WHEN l.outcome = 'applied' THEN 201 WHEN l.outcome = 'refused' THEN 409 END,
+             coalesce(i.response_body, l.refusal),
+             extract(epoch FROM l.response_expires_at)::double precision,
+             l.idem_key,
+             rfc3339(l.recorded_at),
+             CASE WHEN verdict.disposition = 'mismatch' THEN 'fingerprint-mismatch'
+                  WHEN verdict.disposition = 'in_flight' THEN 'in-flight'
+                  WHEN verdict.disposition = 'same_content' AND r.same_content = 'refuse' THEN 'same-content'
+                  WHEN l.winner_decision_id IS NOT NULL THEN 'duplicate-subject'
+                  WHEN l.outcome = 'refused' THEN 'refused' END
+           )::decision_answer)
+      INTO v_found
+      FROM unnest(p_rows) r
+      LEFT JOIN LATERAL key_identity(p_tenant, r.idem_key) k ON true
+      CROSS JOIN LATERAL (SELECT coalesce(k.decision_id, CASE WHEN r.same_content = 'refuse' THEN content_holder(p_tenant, r.content_hash) END) AS decision_id OFFSET 0) h
+      JOIN LATERAL (
+        SELECT d.decision_id, d.idem_key FROM decision_record d WHERE d.tenant_id = p_tenant AND d.decision_id = h.decision_id OFFSET 0
+      ) d ON true
+      LEFT JOIN LATERAL (
+        SELECT l.idem_key, l.outcome, l.refusal, l.response_expires_at, l.recorded_at, l.winner_decision_id FROM ledger_entry l
+         WHERE l.tenant_id = p_tenant AND l.idem_key = d.idem_key OFFSET 0
+      ) l ON true
+      LEFT JOIN LATERAL (
+        SELECT i.status, i.response_body FROM idempotency_record i WHERE i.tenant_id = p_tenant AND i.idem_key = d.idem_key OFFSET 0
+      ) i ON true
+     CROSS JOIN LATERAL (SELECT CASE
+             WHEN r.decision_id = ANY (p_recorded) THEN 'refused'
+             WHEN r.decision_id = ANY (p_claimed) THEN 'same_content'
+             -- Its key was claimed by an item before it in this batch, refused for its content, and is unused again.
+             WHEN k.decision_id IS NULL THEN 'same_content'
+             WHEN k.fingerprint <> r.fingerprint THEN 'mismatch'
+             WHEN l.idem_key IS NULL THEN 'in_flight'
+             ELSE 'replayed' END AS disposition) verdict
+     WHERE NOT r.decision_id = ANY (p_applied);
+    v_answers := v_answers || v_found;
+  END IF;
 
   IF coalesce(cardinality(v_answers), 0) <> cardinality(p_rows) THEN
     RAISE EXCEPTION 'a key was released while the statement ran' USING ERRCODE = 'serialization_failure';
@@ -193,111 +215,5 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
   END IF;
 
-  RETURN QUERY SELECT * FROM unnest(v_answers);
-END $$;
-
--- Puts the transaction into the tenant's session. The wait for a twin is bounded, so that waiting twins cannot hold
--- every connection of a pool: 55P03 then tells the caller to let go and come back.
-CREATE FUNCTION enter_tenant(p_tenant text, p_lock_timeout_ms integer) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM set_config('app.tenant', p_tenant, true), set_config('lock_timeout', p_lock_timeout_ms::text, true);
-END $$;
-
--- The requests whose keys have no entry yet: pruning takes the record of a key, never its entry.
-CREATE FUNCTION without_entry(p_tenant text, p_rows decision_row[]) RETURNS decision_row[] LANGUAGE sql STABLE
-  RETURN (SELECT array_agg(r::decision_row) FROM unnest(p_rows) r
-           WHERE NOT EXISTS (SELECT FROM ledger_entry l WHERE l.tenant_id = p_tenant AND l.idem_key = r.idem_key));
-
--- The write path. Every request of the batch ends in its answer; all of it commits, or none.
-CREATE FUNCTION record_decisions(p_tenant text, p_lock_timeout_ms integer, p_rows json) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
-DECLARE
-  v_rows decision_row[];
-  v_claimed uuid[];
-  v_recorded uuid[];
-  v_applied uuid[];
-  v_at timestamptz;
-BEGIN
-  PERFORM enter_tenant(p_tenant, p_lock_timeout_ms);
-  v_rows := decision_rows(p_rows);
-  v_at := clock_timestamp();
-  v_claimed := claim_keys(p_tenant, without_entry(p_tenant, v_rows), v_at);
-  v_recorded := record_inputs(p_tenant, v_rows, v_claimed, v_at);
-  v_applied := apply_effects(p_tenant, v_rows, v_recorded, v_at);
-  RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_rows, v_claimed, v_recorded, v_applied, v_at);
-END $$;
-
--- The answers of the requests whose keys are known, and nothing for the others: what still stands when an action's
--- rules have changed, or the action has gone.
-CREATE FUNCTION answer_known(p_tenant text, p_lock_timeout_ms integer, p_rows json) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
-DECLARE
-  v_known decision_row[];
-BEGIN
-  PERFORM enter_tenant(p_tenant, p_lock_timeout_ms);
-  SELECT array_agg(r::decision_row) INTO v_known
-    FROM unnest(decision_rows(p_rows)) r
-   WHERE EXISTS (SELECT FROM key_identity(p_tenant, r.idem_key));
-  IF v_known IS NOT NULL THEN
-    RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_known, '{}', '{}', '{}', clock_timestamp());
-  END IF;
-END $$;
-
--- The first half for an effect with a handler: the key is claimed and the decision recorded. No row means that the
--- effect is the caller's to run in this transaction; a row is the answer, and there is nothing to run.
-CREATE FUNCTION open_decision(p_tenant text, p_lock_timeout_ms integer, p_rows json) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
-DECLARE
-  v_rows decision_row[];
-  v_claimed uuid[];
-  v_recorded uuid[];
-  v_at timestamptz;
-BEGIN
-  PERFORM enter_tenant(p_tenant, p_lock_timeout_ms);
-  v_rows := decision_rows(p_rows);
-  v_at := clock_timestamp();
-  v_claimed := claim_keys(p_tenant, without_entry(p_tenant, v_rows), v_at);
-  v_recorded := record_inputs(p_tenant, v_rows, v_claimed, v_at);
-  IF cardinality(v_recorded) = 0 THEN
-    RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_rows, v_claimed, '{}', '{}', v_at);
-  END IF;
-END $$;
-
--- The second half: the outcome, the entry and the response, in the transaction in which the handler ran.
-CREATE FUNCTION close_decision(p_tenant text, p_rows json, p_applied boolean) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
-DECLARE
-  v_rows decision_row[];
-  v_ids uuid[];
-  v_at timestamptz;
-BEGIN
-  v_rows := decision_rows(p_rows);
-  v_ids := ARRAY(SELECT r.decision_id FROM unnest(v_rows) r);
-  v_at := clock_timestamp();
-  IF p_applied THEN
-    UPDATE idempotency_record i
-       SET status = 'completed', response_status = 201, response_body = r.applied_head || rfc3339(v_at) || '"}',
-           expires_at = v_at + make_interval(secs => r.retention_seconds)
-      FROM unnest(v_rows) r
-     WHERE i.tenant_id = p_tenant AND i.idem_key = r.idem_key AND i.decision_id = r.decision_id;
-  END IF;
-  RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_rows, v_ids, v_ids, CASE WHEN p_applied THEN v_ids ELSE '{}' END, v_at);
-END $$;
-
--- Removes stored responses whose time is over, never identity: the entry, or the binding, must stand before the record
--- goes. SKIP LOCKED lets several workers prune side by side; the condition is checked again on the locked row.
-CREATE FUNCTION prune_responses(p_tenant text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
-DECLARE
-  v_pruned integer;
-BEGIN
-  PERFORM set_config('app.tenant', p_tenant, true);
-  WITH due AS MATERIALIZED (
-    SELECT i.idem_key FROM idempotency_record i
-     WHERE i.tenant_id = p_tenant AND i.expires_at <= now() AND i.status = 'completed'
-     ORDER BY i.expires_at
-     LIMIT p_limit
-       FOR UPDATE SKIP LOCKED
-  )
-  DELETE FROM idempotency_record i USING due
-   WHERE i.tenant_id = p_tenant AND i.idem_key = due.idem_key AND i.expires_at <= now() AND i.status = 'completed'
-     AND (EXISTS (SELECT FROM ledger_entry l WHERE l.tenant_id = p_tenant AND l.idem_key = i.idem_key)
-          OR EXISTS (SELECT FROM bound_key b WHERE b.tenant_id = p_tenant AND b.idem_key = i.idem_key));
-  GET DIAGNOSTICS v_pruned = ROW_COUNT;
-  RETURN v_pruned;
+  RETURN QUERY SELECT * FROM unnest(v_answers) a ORDER BY a.ordinal;
 END $$;

@@ -21,7 +21,7 @@ const CHECKS = [
   ['formatting', module('prettier/bin/prettier.cjs'), '--check', '--log-level=warn', '.'],
   ['generated files', 'dist/apps/api/src/openapi.js', '--check'],
   ['OpenAPI document', 'scripts/lint-openapi.mjs'],
-  ['schema and entities', 'dist/apps/operator/src/check-drift.js'],
+  ['schema and entities', 'dist/apps/operator/src/check-drift.js', () => process.env['TEST_DATABASE_URL']],
 ];
 
 await prepare({ development: true });
@@ -44,7 +44,8 @@ process.stdout.write(`${passed} passed, ${results.length - passed} failed\n`);
 process.exit(interruption() ? exitCodeOf(interruption()) : passed === CHECKS.length ? 0 : 1);
 
 async function passes([name, ...args]) {
-  const { code, output } = await run(process.execPath, args, { cwd: ROOT });
+  const given = args.map((argument) => (typeof argument === 'function' ? argument() : argument));
+  const { code, output } = await run(process.execPath, given, { cwd: ROOT });
   process.stdout.write(code === 0 ? `ok   ${name}\n` : `FAIL ${name}\n${output.trimEnd()}\n`);
   return code === 0;
 }

@@ -9,7 +9,8 @@ CREATE TABLE refund_case (
   order_total numeric,
   refunded numeric NOT NULL,
   CONSTRAINT refund_case_pkey PRIMARY KEY (tenant_id, subject_type, subject_id),
-  CONSTRAINT refund_case_within_total CHECK (refunded <= order_total)
+  CONSTRAINT refund_case_within_total CHECK (refunded <= order_total),
+  CONSTRAINT refund_case_lengths CHECK (char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255)
 );
 
 CREATE TABLE refund (
@@ -23,7 +24,8 @@ CREATE TABLE refund (
   CONSTRAINT refund_pkey PRIMARY KEY (tenant_id, refund_id),
   CONSTRAINT refund_decision_once UNIQUE (tenant_id, decision_id),
   CONSTRAINT refund_of_decision FOREIGN KEY (tenant_id, decision_id) REFERENCES decision_record (tenant_id, decision_id),
-  CONSTRAINT refund_amount_is_positive CHECK (amount > 0)
+  CONSTRAINT refund_amount_is_not_negative CHECK (amount >= 0),
+  CONSTRAINT refund_lengths CHECK (char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255 AND octet_length(currency) <= 262144)
 );
 
 CREATE TABLE sar_filing (
@@ -34,6 +36,7 @@ CREATE TABLE sar_filing (
   subject_id text COLLATE "C" NOT NULL,
   reporting_period text COLLATE "C",
   CONSTRAINT sar_filing_pkey PRIMARY KEY (tenant_id, filing_id),
+  CONSTRAINT sar_filing_lengths CHECK (char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255 AND char_length(reporting_period) BETWEEN 1 AND 10),
   CONSTRAINT sar_filing_once UNIQUE (tenant_id, subject_type, subject_id, reporting_period),
   CONSTRAINT sar_filing_of_decision FOREIGN KEY (tenant_id, decision_id) REFERENCES decision_record (tenant_id, decision_id)
 );

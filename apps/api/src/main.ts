@@ -15,7 +15,7 @@ import { PinoLogger } from './service/logger.js';
 import { Metrics } from './service/metrics.js';
 import { setUpDemo, startUpText } from './start-up.js';
 
-/** A requests that is under way when the stop begins is finished, for this long at most. */
+/** A request that is under way when the stop begins is finished, for this long at most. */
 const STOP_TIMEOUT_MS = 20_000;
 
 /** Everything that runs, in the order in which it has to stop. */
@@ -97,19 +97,18 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
+/** A signal that comes while the service starts is kept until there is something to stop. */
+const stopAsked = new Promise<void>((resolve) => {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
+});
+
 const running = await Promise.resolve()
   .then(() => start(readSettings(process.env)))
   .catch(fail);
 
-let isStopping = false;
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => {
-    if (isStopping) return;
-    isStopping = true;
-    setTimeout(
-      () => fail(new DatabaseError('Not everything had finished when the time for stopping was over')),
-      STOP_TIMEOUT_MS,
-    ).unref();
-    stop(running).then(() => process.exit(0), fail);
-  });
-}
+await stopAsked;
+setTimeout(
+  () => fail(new DatabaseError('Not everything had finished when the time for stopping was over')),
+  STOP_TIMEOUT_MS,
+).unref();
+await stop(running).then(() => process.exit(0), fail);

@@ -20,6 +20,8 @@ const TAGS: readonly [string, string][] = [
 /** The problem that every failure is written as (RFC 9457). */
 const PROBLEM_SCHEMA = {
   type: 'object',
+  // Some problems carry more: which decision stands, who won, why.
+  additionalProperties: true,
   required: ['type', 'title', 'status', 'detail', 'code', 'retryable', 'requestId'],
   properties: {
     type: { type: 'string', example: 'urn:decision-ledger:problem:fingerprint-mismatch' },

@@ -1,12 +1,20 @@
 import 'reflect-metadata';
-import { randomUUID } from 'node:crypto';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Database, Settings } from '#database';
 import { Problem } from '#problem';
 import { AppModule } from './app.module.js';
-import { ProblemFilter, REQUEST_ID_HEADER, requestIdOf, Routes, sendProblem, takeJsonAsBytes } from './http/index.js';
+import {
+  ClientErrors,
+  parseQueryString,
+  ProblemFilter,
+  REQUEST_ID_HEADER,
+  requestIdOf,
+  Routes,
+  sendProblem,
+  takeJsonAsBytes,
+} from './http/index.js';
 import { serveDocument } from './openapi-document.js';
 import type { PinoLogger } from './service/logger.js';
 import { Metrics } from './service/metrics.js';
@@ -14,14 +22,17 @@ import { Metrics } from './service/metrics.js';
 /** A key of 255 characters, each percent-encoded. */
 const LONGEST_PATH_PARAMETER = 3 * 255;
 
+const REQUEST_TIMEOUT_MS = 30_000;
+
 /** The API on Fastify, ready to listen. */
 export async function createServer(
   database: Database,
   settings: Settings,
   logger: PinoLogger,
 ): Promise<NestFastifyApplication> {
+  const clientErrors = new ClientErrors();
   const adapter = new FastifyAdapter({
-    routerOptions: { maxParamLength: LONGEST_PATH_PARAMETER },
+    routerOptions: { maxParamLength: LONGEST_PATH_PARAMETER, querystringParser: parseQueryString },
     genReqId: requestIdOf,
     requestIdHeader: false,
     // A request that still comes in on an open connection is answered like any other; then the connection ends.
@@ -36,9 +47,14 @@ export async function createServer(
         request.id,
       );
     },
-    clientErrorHandler,
+    clientErrorHandler: clientErrors.handle,
+    // Whoever does not finish sending a request gives its place up.
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    // Without this, Node answers a request without Host itself, with nothing that says why.
+    http: { requireHostHeader: false },
   });
   const fastify = adapter.getInstance<FastifyInstance>();
+  clientErrors.follow(fastify.server);
   const routes = new Routes(fastify);
   takeJsonAsBytes(fastify);
   const app = await NestFactory.create<NestFastifyApplication>(
@@ -64,6 +80,7 @@ function followRequests(fastify: FastifyInstance, metrics: Metrics): void {
     request.startedAt = performance.now();
     metrics.arrived(request);
     void reply.header(REQUEST_ID_HEADER, request.id);
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined) throw withoutHost();
   });
   // A connection that is busy when the stop begins would otherwise be kept for a next request that never comes.
   let isClosing = false;
@@ -75,19 +92,8 @@ function followRequests(fastify: FastifyInstance, metrics: Metrics): void {
   fastify.addHook('onRequestAbort', async (request) => metrics.answered(request));
 }
 
-/** Bytes that are no HTTP get an answer all the same, and then the connection ends: nothing after them can be trusted. */
-function clientErrorHandler(
-  _error: Error,
-  socket: { writable: boolean; end(text: string): void; destroy(): void },
-): void {
-  if (!socket.writable) return socket.destroy();
-  const requestId = randomUUID();
-  const detail = 'The request is not well-formed HTTP.';
-  const body = JSON.stringify(
-    new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } }).body(requestId),
-  );
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/problem+json\r\n${REQUEST_ID_HEADER}: ${requestId}\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+/** RFC 9112, section 3.2: a request of HTTP/1.1 without Host is answered 400. */
+function withoutHost(): Problem {
+  const detail = 'The request has no Host header.';
+  return new Problem('malformed-request', detail, { members: { errors: [{ pointer: '', detail }] } });
 }

@@ -10,8 +10,8 @@ import { BoundKey, IdempotencyRecord } from '#idempotency';
 import { LedgerEntry } from '#ledger';
 
 /**
- * Compares the entities with the schema that the migrations make, on a fresh database of the server that
- * TEST_DATABASE_URL names. Says what TypeORM would have to change, and fails if that is anything.
+ * Compares the entities with the schema that the migrations make, on a fresh database of the server whose
+ * URL is the argument. Says what TypeORM would have to change, and fails if that is anything.
  */
 const SCRATCH = `drift_${process.pid}`;
 const ENTITIES = [
@@ -44,7 +44,6 @@ async function drift(serverUrl: string): Promise<readonly string[]> {
   }
 }
 
-const [serverUrl] = [process.env['TEST_DATABASE_URL']];
-const queries = await drift(serverUrl ?? '');
+const queries = await drift(process.argv[2] ?? '');
 for (const query of queries) process.stderr.write(`The entities want: ${query}\n`);
 process.exitCode = queries.length === 0 ? 0 : 1;

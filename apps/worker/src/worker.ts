@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OPERATOR_SCOPE, type Database, type Settings } from '#database';
+import { listTenants } from '#access';
+import type { Database, Settings } from '#database';
 import { StoredResponses } from '#idempotency';
 
 const MS_A_SECOND = 1000;
@@ -20,7 +21,7 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
   const stopping = new AbortController();
 
   async function prune(): Promise<void> {
-    for (const tenant of await tenantsOf(database)) {
+    for (const tenant of await listTenants(database)) {
       if (stopping.signal.aborted) return;
       const pruned = await responses.prune(tenant);
       if (pruned > 0) log.info({ event: 'pruned', tenant, pruned });
@@ -44,11 +45,4 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
       await running;
     },
   };
-}
-
-async function tenantsOf(database: Database): Promise<string[]> {
-  const rows = await database.transaction(OPERATOR_SCOPE, (tx) =>
-    tx.query<{ tenant_id: string }[]>('SELECT tenant_id FROM tenant ORDER BY tenant_id'),
-  );
-  return rows.map(({ tenant_id }) => tenant_id);
 }

@@ -57,7 +57,10 @@ export class Authenticator {
     this.touched.set(credentialId, true);
     this.database
       .transaction(tenant, (tx) =>
-        tx.query('UPDATE credential SET last_used_at = now() WHERE credential_id = $1', [credentialId]),
+        tx.query('UPDATE credential SET last_used_at = now() WHERE tenant_id = $1 AND credential_id = $2', [
+          tenant,
+          credentialId,
+        ]),
       )
       .catch(() => this.touched.delete(credentialId));
   }

@@ -3,7 +3,7 @@ import { Database, enterTenant, OPERATOR_SCOPE, violatedConstraint, type Transac
 import { Problem, validationFailed } from '#problem';
 import { Authenticator } from './authenticator.js';
 import { TENANT_ROLES, type Caller, type Role, type TenantRole } from './caller.js';
-import { mintToken } from './token.js';
+import { isCredentialId, mintToken } from './token.js';
 
 /** A credential as it is listed: never with its secret. Times are RFC 3339. */
 export interface CredentialView {
@@ -73,6 +73,7 @@ export class Credentials {
 
   /** @throws Problem `not-found` if the tenant has no such credential, or has revoked it already */
   async revoke(caller: Caller, credentialId: string): Promise<void> {
+    if (!isCredentialId(credentialId)) throw new Problem('not-found', 'The tenant has no such credential.');
     const [revoked] = await this.database.transaction(caller.tenant, (tx) =>
       tx.query<[{ credential_id: string }[], number]>(
         'UPDATE credential SET revoked_at = now() WHERE tenant_id = $1 AND credential_id = $2 AND revoked_at IS NULL RETURNING credential_id',
@@ -91,14 +92,6 @@ export class Credentials {
     return token;
   }
 
-  /** Whether the tenant exists. */
-  async tenantExists(tenant: string): Promise<boolean> {
-    const rows = await this.database.transaction(OPERATOR_SCOPE, (tx) =>
-      tx.query<unknown[]>('SELECT FROM tenant WHERE tenant_id = $1', [tenant]),
-    );
-    return rows.length > 0;
-  }
-
   /** Makes a tenant unless it exists, and new credentials for it either way. */
   async renewTenant(tenant: string): Promise<TenantTokens> {
     return this.database.transaction(OPERATOR_SCOPE, async (tx) => {
@@ -108,14 +101,14 @@ export class Credentials {
       return issueTenantTokens(tx, tenant);
     });
   }
+}
 
-  /** The tenants, for the worker and the operator. */
-  async tenants(): Promise<string[]> {
-    const rows = await this.database.transaction(OPERATOR_SCOPE, (tx) =>
-      tx.query<{ tenant_id: string }[]>('SELECT tenant_id FROM tenant ORDER BY tenant_id'),
-    );
-    return rows.map(({ tenant_id }) => tenant_id);
-  }
+/** Every tenant, for the worker. */
+export async function listTenants(database: Database): Promise<string[]> {
+  const rows = await database.transaction(OPERATOR_SCOPE, (tx) =>
+    tx.query<{ tenant_id: string }[]>('SELECT tenant_id FROM tenant ORDER BY tenant_id'),
+  );
+  return rows.map(({ tenant_id }) => tenant_id);
 }
 
 async function issueTenantTokens(tx: Transaction, tenant: string): Promise<TenantTokens> {

@@ -1,6 +1,10 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const TOKEN = /^dlk_([0-9a-f]{20})_([A-Za-z0-9_-]{43})$/;
+const CREDENTIAL_ID = /^[0-9a-f]{20}$/;
+
+/** Whether a text can be the id of a credential at all. */
+export const isCredentialId = (text: string): boolean => CREDENTIAL_ID.test(text);
 
 /** What a bearer token says: who it is, and the proof. */
 export interface Token {

@@ -25,14 +25,14 @@ const LATEST = `SELECT DISTINCT ON (action) action, version, rules, rfc3339(crea
 /** What may be decided, and under which rules. */
 @Injectable()
 export class Inventory {
-  private readonly actions = new BriefCache<Action>((key) => this.read(key));
+  private readonly actions = new BriefCache<ReadonlyMap<string, Action>>((tenant) => this.read(tenant));
   private readonly checks = new LRUCache<string, ParamsCheck>({ max: COMPILED_SCHEMAS });
 
   constructor(private readonly database: Database) {}
 
-  /** The action in its latest version, at most a second old; null if the tenant has no such action. */
-  async find(tenant: string, action: string): Promise<Action | null> {
-    return this.actions.get(`${tenant} ${action}`);
+  /** The actions of a tenant by name, each in its latest version, at most a second old. */
+  async all(tenant: string): Promise<ReadonlyMap<string, Action>> {
+    return (await this.actions.get(tenant)) ?? new Map();
   }
 
   /** @throws Problem `not-found` */
@@ -63,7 +63,7 @@ export class Inventory {
     for (let tries = 1; ; tries += 1) {
       try {
         const put = await this.database.transaction(tenant, (tx) => putVersion(tx, tenant, action, text, credentialId));
-        this.actions.forget(`${tenant} ${action}`);
+        this.actions.forget(tenant);
         return put;
       } catch (error) {
         if (tries === PUT_TRIES || violatedConstraint(error) !== 'action_version_pkey') throw error;
@@ -80,10 +80,9 @@ export class Inventory {
     return check(params);
   }
 
-  private async read(key: string): Promise<BriefValue<Action> | null> {
-    const [tenant = '', action] = key.split(' ');
-    const [row] = await this.database.transaction(tenant, (tx) => tx.query<ActionRow[]>(LATEST, [tenant, action]));
-    return row === undefined ? null : { value: actionOf(row) };
+  private async read(tenant: string): Promise<BriefValue<ReadonlyMap<string, Action>>> {
+    const actions = await this.list(tenant);
+    return { value: new Map(actions.map((action) => [action.action, action])) };
   }
 }
 

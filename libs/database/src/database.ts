@@ -7,6 +7,12 @@ export type Transaction = EntityManager;
 /** The session of whoever belongs to no tenant: it sees the list of tenants and the operator's credentials, no decision. */
 export const OPERATOR_SCOPE = '*';
 
+/**
+ * Thrown when somebody may still send statements through the transaction after it has been given up. A rollback would not
+ * stop what comes behind it, so the connection is ended: the server undoes what it had, and takes nothing more.
+ */
+export class Abandoned extends Error {}
+
 /** The service's way to PostgreSQL: single statements, and transactions in a tenant's session. */
 export class Database {
   constructor(readonly dataSource: DataSource) {}
@@ -50,7 +56,8 @@ export class Database {
       await runner.commitTransaction();
       return result;
     } catch (error) {
-      await rollBack(runner);
+      if (error instanceof Abandoned) await endConnection(runner);
+      else await rollBack(runner);
       await endIfBroken(runner, error);
       throw error;
     } finally {
@@ -81,7 +88,10 @@ async function rollBack(runner: QueryRunner): Promise<void> {
  * would hand it to the next request.
  */
 async function endIfBroken(runner: QueryRunner, error: unknown): Promise<void> {
-  if (classifyFailure(error) !== 'unavailable' || runner.isReleased) return;
+  if (classifyFailure(error) === 'unavailable' && !runner.isReleased) await endConnection(runner);
+}
+
+async function endConnection(runner: QueryRunner): Promise<void> {
   const client: { end(): Promise<void> } | null = await runner.connect().catch(() => null);
   client?.end().catch(() => undefined);
 }

@@ -1,5 +1,5 @@
 export { BriefCache, type BriefValue } from './brief-cache.js';
-export { Database, enterTenant, OPERATOR_SCOPE, type Transaction } from './database.js';
+export { Abandoned, Database, enterTenant, OPERATOR_SCOPE, type Transaction } from './database.js';
 export { EmbeddedServerError } from './embedded-error.js';
 export { classifyFailure, failureProblem, violatedConstraint, type Failure } from './failure.js';
 export { migrate, missingMigrations } from './migrations.js';

@@ -7,8 +7,12 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
   `disposition IN ('created', 'refused', 'replayed', 'mismatch', 'in_flight', 'same_content',
    'reclaimed', 'completed', 'failed', 'unknown', 'lease_lost', 'renewed', 'resolved')`,
 )
-@Check('attempt_lengths', 'char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128')
-@Index('attempt_by_decision', ['tenantId', 'decisionId'])
+@Check(
+  'attempt_lengths',
+  `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128
+    AND char_length(action) BETWEEN 1 AND 64 AND char_length(problem) BETWEEN 1 AND 64`,
+)
+@Index('attempt_by_decision', ['decisionId', 'tenantId'])
 export class Attempt {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'attempt_pkey' })
   tenantId: string;

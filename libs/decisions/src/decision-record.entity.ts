@@ -2,7 +2,7 @@ import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 
 /** What was decided and on what basis. Append-only. */
 @Entity('decision_record')
-@Unique('decision_record_content_once', ['tenantId', 'contentHash', 'contentOnce'])
+@Unique('decision_record_content_once', ['contentHash', 'tenantId', 'contentOnce'])
 @Check('decision_record_content_once_is_true_or_null', 'content_once')
 @Check('decision_record_key_source', `key_source IN ('content', 'client')`)
 @Check(
@@ -11,7 +11,7 @@ import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 )
 @Check(
   'decision_record_lengths',
-  `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255
+  `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(action) BETWEEN 1 AND 64 AND char_length(subject_type) BETWEEN 1 AND 255 AND char_length(subject_id) BETWEEN 1 AND 255
    AND char_length(model_id) BETWEEN 1 AND 255 AND char_length(model_version) BETWEEN 1 AND 255 AND char_length(retrieval_snapshot_id) BETWEEN 1 AND 255
    AND char_length(policy_version) BETWEEN 1 AND 255 AND char_length(note) BETWEEN 1 AND 4000 AND char_length(reporting_period) BETWEEN 1 AND 10`,
 )

@@ -2,8 +2,12 @@ import { Check, Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeor
 
 /** What changed in the system of record. For a declarative action this row is the business write. Append-only. */
 @Entity('effect')
-@Unique('effect_place_once', ['tenantId', 'subjectType', 'subjectId', 'action', 'place'])
-@Check('effect_place_length', 'char_length(place) <= 10')
+@Unique('effect_place_once', ['subjectId', 'subjectType', 'action', 'place', 'tenantId'])
+@Check(
+  'effect_lengths',
+  `char_length(action) BETWEEN 1 AND 64 AND char_length(subject_type) BETWEEN 1 AND 255
+    AND char_length(subject_id) BETWEEN 1 AND 255 AND char_length(reporting_period) BETWEEN 1 AND 10 AND char_length(place) <= 10`,
+)
 @ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], { name: 'effect_of_decision' })
 export class Effect {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'effect_pkey' })

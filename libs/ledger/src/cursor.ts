@@ -21,8 +21,17 @@ export function writeCursor(question: string, { recordedAt, decisionId }: Positi
 export function readCursor(question: string, cursor: string): Position | null {
   const [whole, recordedAt, decisionId, check] = FORM.exec(Buffer.from(cursor, 'base64url').toString('latin1')) ?? [];
   if (whole === undefined || recordedAt === undefined || decisionId === undefined) return null;
-  if (Buffer.from(whole).toString('base64url') !== cursor) return null;
+  if (Buffer.from(whole).toString('base64url') !== cursor || !isTime(recordedAt) || !UUID.test(decisionId)) return null;
   return check === checksum(question, `${recordedAt}~${decisionId}`) ? { recordedAt, decisionId } : null;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether a time exists; the form has been looked at. */
+function isTime(text: string): boolean {
+  const toTheMillisecond = text.slice(0, 23);
+  const time = new Date(`${toTheMillisecond}Z`);
+  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(toTheMillisecond);
 }
 
 function checksum(question: string, text: string): string {

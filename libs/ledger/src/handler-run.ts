@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Transaction } from '#database';
+import { Abandoned, type Transaction } from '#database';
 import type { DecidedEffect, EffectHandler, EffectOutcome } from '#effects';
 import type { DecisionRow } from './decision-row.js';
 
@@ -45,7 +45,7 @@ export async function runHandler(
 async function inTime(handler: EffectHandler, applying: Promise<EffectOutcome>): Promise<EffectOutcome> {
   const stop = new AbortController();
   const late = sleep(HANDLER_TIMEOUT_MS, undefined, { signal: stop.signal }).then(() => {
-    throw new Error(`The handler of ${handler.action} did not finish within ${HANDLER_TIMEOUT_MS} ms`);
+    throw new Abandoned(`The handler of ${handler.action} did not finish within ${HANDLER_TIMEOUT_MS} ms`);
   });
   try {
     return await Promise.race([applying, late]);

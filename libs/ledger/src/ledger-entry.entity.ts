@@ -2,7 +2,7 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 
 
 /** The record: one for each final decision, unique by key, append-only, kept for good. */
 @Entity('ledger_entry')
-@Unique('ledger_entry_key_once', ['tenantId', 'key'])
+@Unique('ledger_entry_key_once', ['key', 'tenantId'])
 @Check('ledger_entry_outcome', `outcome IN ('applied', 'refused')`)
 @Check('ledger_entry_applied_has_effect', `(outcome = 'applied') = (effect_id IS NOT NULL AND result IS NOT NULL)`)
 @Check('ledger_entry_refused_has_reason', `(outcome = 'refused') = (reason IS NOT NULL AND refusal IS NOT NULL)`)

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { Inventory } from '#actions';
+import { Inventory, type Action } from '#actions';
 import { classifyFailure, Database, failureProblem, type Transaction } from '#database';
 import { EffectHandlers, type EffectHandler } from '#effects';
 import { Problem } from '#problem';
@@ -50,7 +50,8 @@ export class Ledger {
     requests: readonly DecisionRequest[],
     waitMs: number,
   ): Promise<(Answer | Problem)[]> {
-    const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
+    const actions = await this.inventory.all(arrival.caller.tenant);
+    const plans = requests.map((request, ordinal) => this.plan(arrival, request, ordinal, actions));
     const answers: (Answer | Problem)[] = [];
     const deadline = performance.now() + waitMs;
     for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, deadline)));
@@ -120,8 +121,13 @@ export class Ledger {
     return problem;
   }
 
-  private async plan(arrival: Arrival, request: DecisionRequest, ordinal: number): Promise<Plan> {
-    const action = await this.inventory.find(arrival.caller.tenant, request.inputs.action);
+  private plan(
+    arrival: Arrival,
+    request: DecisionRequest,
+    ordinal: number,
+    actions: ReadonlyMap<string, Action>,
+  ): Plan {
+    const action = actions.get(request.inputs.action) ?? null;
     const handler = this.handlers.of(request.inputs.action);
     const badParams =
       action === null ? null : this.inventory.checkParams(arrival.caller.tenant, action, request.inputs.params);

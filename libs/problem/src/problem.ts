@@ -48,8 +48,13 @@ export class Problem extends Error {
   }
 }
 
+/** A request can be wrong in more places than anyone reads; the answer must not grow with it. */
+const MOST_PLACES = 50;
+
 /** `400 validation-failed` for one or more places. */
-export function validationFailed(places: readonly ProblemPlace[]): Problem {
-  const detail = places.map(({ pointer, detail: what }) => `${pointer || 'The body'}: ${what}`).join('; ');
+export function validationFailed(all: readonly ProblemPlace[]): Problem {
+  const places = all.slice(0, MOST_PLACES);
+  const more = all.length > places.length ? `; and ${all.length - places.length} places more` : '';
+  const detail = places.map(({ pointer, detail: what }) => `${pointer || 'The body'}: ${what}`).join('; ') + more;
   return new Problem('validation-failed', detail, { members: { errors: places } });
 }

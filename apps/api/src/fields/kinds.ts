@@ -132,7 +132,8 @@ export function JsonMap(options: FieldOptions): PropertyDecorator {
 export function Child(type: () => Type<object>, { description, optional }: FieldOptions): PropertyDecorator {
   return field(
     { description, ...(optional === undefined ? {} : { optional }) },
-    { type },
+    // Swagger tells a function that gives a class from a class by its name, `type`.
+    { type: () => type() },
     [IsObject({ message: 'must be an object' })],
     type,
   );
@@ -144,7 +145,7 @@ export function Items(
   { min, max, ...options }: FieldOptions & { min: number; max: number },
 ): PropertyDecorator {
   const message = `must be a list of ${min} to ${max} items`;
-  return field(options, { type, isArray: true, minItems: min, maxItems: max }, [
+  return field(options, { type: () => type(), isArray: true, minItems: min, maxItems: max }, [
     ArrayMinSize(min, { message }),
     ArrayMaxSize(max, { message }),
     IsArray({ message }),

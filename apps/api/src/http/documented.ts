@@ -76,7 +76,12 @@ export function Documented(doc: RouteDoc): MethodDecorator & ClassDecorator & Pr
     ...(doc.roles === undefined ? [] : [...CREDENTIAL_PROBLEMS, ...FAILURES]),
   ];
   return applyDecorators(
-    ApiOperation({ operationId: doc.id, summary: doc.summary, description: doc.description }),
+    ApiOperation({
+      operationId: doc.id,
+      summary: doc.summary,
+      description: doc.description,
+      ...(doc.roles === undefined ? { security: [] } : {}),
+    }),
     ...(doc.roles === undefined ? [] : [Allow(...doc.roles), ApiBearerAuth()]),
     ...(doc.takesQuery === true ? [TakesQuery()] : []),
     ...(doc.headers ?? []).map((header) =>

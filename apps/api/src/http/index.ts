@@ -1,5 +1,7 @@
 export { AccessGuard } from './access.guard.js';
 export { Allow } from './allow.js';
+export { ClientErrors } from './client-errors.js';
+export { parseQueryString } from './query-string.js';
 export { takeJsonAsBytes } from './json-body.js';
 export { Documented, type RouteDoc } from './documented.js';
 export { ProblemFilter, sendProblem } from './problem.filter.js';

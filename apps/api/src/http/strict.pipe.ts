@@ -2,6 +2,7 @@ import type { PipeTransform, Type } from '@nestjs/common';
 import { parseStrictJson, StrictJsonError, type JsonValue } from '#key';
 import { Problem, validationFailed, type ProblemPlace } from '#problem';
 import { bind } from '../fields/index.js';
+import { UNDECODABLE } from './query-string.js';
 
 /** Bytes of a body as a JSON value. @throws Problem `malformed-request` with the place */
 export function readJson(bytes: unknown): JsonValue {
@@ -43,6 +44,7 @@ export function strictQuery<T extends object>(type: Type<T>): PipeTransform<unkn
 function repeatedOrEmpty(query: unknown): ProblemPlace[] {
   return Object.entries(query ?? {}).flatMap(([pointer, value]: [string, unknown]) => {
     if (Array.isArray(value)) return [{ pointer, detail: 'is given more than once' }];
+    if (value === UNDECODABLE) return [{ pointer, detail: 'is not percent-encoded UTF-8' }];
     return value === '' ? [{ pointer, detail: 'is empty: leave it out instead' }] : [];
   });
 }

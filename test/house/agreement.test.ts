@@ -111,13 +111,13 @@ const CONTRACT: Readonly<Record<string, readonly [status: number, retryable: boo
   'key-derivation-mismatch': [422, false],
   'unknown-action': [422, false],
   'unsupported-execution': [422, false],
-  'too-many-requests': [429, true],
   internal: [500, true],
   unavailable: [503, true],
 };
 
 /** Those of effects outside this database and of the log: not served yet, and fixed all the same. */
 const LATER: typeof CONTRACT = {
+  'too-many-requests': [429, true],
   'lease-lost': [409, false],
   'outcome-unknown': [409, false],
   'not-unknown': [409, false],

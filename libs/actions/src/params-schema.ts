@@ -69,7 +69,10 @@ function inTime<T>(timeoutMs: number, work: () => T): T {
 }
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+  // It is made in the script's own realm, whose Error is another.
+  return (
+    typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+  );
 }
 
 function placeOf(error: ErrorObject | undefined): ProblemPlace {

@@ -14,11 +14,11 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 )
 @Index('attempt_by_decision', ['decisionId', 'tenantId'])
 export class Attempt {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'attempt_pkey' })
-  tenantId: string;
-
   @PrimaryColumn({ name: 'attempt_id', type: 'uuid', primaryKeyConstraintName: 'attempt_pkey' })
   attemptId: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'attempt_pkey' })
+  tenantId: string;
 
   @Column({ name: 'idem_key', type: 'text', collation: 'C' })
   key: string;

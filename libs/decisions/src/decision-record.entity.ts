@@ -16,11 +16,11 @@ import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
    AND char_length(policy_version) BETWEEN 1 AND 255 AND char_length(note) BETWEEN 1 AND 4000 AND char_length(reporting_period) BETWEEN 1 AND 10`,
 )
 export class DecisionRecord {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'decision_record_pkey' })
-  tenantId: string;
-
   @PrimaryColumn({ name: 'decision_id', type: 'uuid', primaryKeyConstraintName: 'decision_record_pkey' })
   decisionId: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'decision_record_pkey' })
+  tenantId: string;
 
   @Column({ name: 'idem_key', type: 'text', collation: 'C' })
   key: string;

@@ -10,11 +10,11 @@ import { Check, Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeor
 )
 @ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], { name: 'effect_of_decision' })
 export class Effect {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'effect_pkey' })
-  tenantId: string;
-
   @PrimaryColumn({ name: 'effect_id', type: 'uuid', primaryKeyConstraintName: 'effect_pkey' })
   effectId: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'effect_pkey' })
+  tenantId: string;
 
   @Column({ name: 'decision_id', type: 'uuid' })
   decisionId: string;

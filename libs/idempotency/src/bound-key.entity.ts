@@ -6,11 +6,11 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 @Check('bound_key_key_source', `key_source IN ('content', 'client')`)
 @Check('bound_key_fingerprint_is_sha256', 'octet_length(fingerprint) = 32')
 export class BoundKey {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'bound_key_pkey' })
-  tenantId: string;
-
   @PrimaryColumn({ name: 'idem_key', type: 'text', collation: 'C', primaryKeyConstraintName: 'bound_key_pkey' })
   key: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'bound_key_pkey' })
+  tenantId: string;
 
   @Column({ name: 'key_source', type: 'text' })
   keySource: string;

@@ -11,20 +11,20 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Index('idempotency_record_by_expiry', ['tenantId', 'expiresAt'])
 export class IdempotencyRecord {
   @PrimaryColumn({
-    name: 'tenant_id',
-    type: 'text',
-    collation: 'C',
-    primaryKeyConstraintName: 'idempotency_record_pkey',
-  })
-  tenantId: string;
-
-  @PrimaryColumn({
     name: 'idem_key',
     type: 'text',
     collation: 'C',
     primaryKeyConstraintName: 'idempotency_record_pkey',
   })
   key: string;
+
+  @PrimaryColumn({
+    name: 'tenant_id',
+    type: 'text',
+    collation: 'C',
+    primaryKeyConstraintName: 'idempotency_record_pkey',
+  })
+  tenantId: string;
 
   @Column({ name: 'key_source', type: 'text' })
   keySource: string;

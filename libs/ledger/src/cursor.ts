@@ -31,7 +31,8 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 function isTime(text: string): boolean {
   const toTheMillisecond = text.slice(0, 23);
   const time = new Date(`${toTheMillisecond}Z`);
-  return !Number.isNaN(time.getTime()) && time.toISOString().startsWith(toTheMillisecond);
+  // PostgreSQL knows no year 0.
+  return !Number.isNaN(time.getTime()) && !text.startsWith('0000') && time.toISOString().startsWith(toTheMillisecond);
 }
 
 function checksum(question: string, text: string): string {

@@ -20,11 +20,11 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 
 })
 @ForeignKey('Effect', ['tenantId', 'effectId'], ['tenantId', 'effectId'], { name: 'ledger_entry_of_effect' })
 export class LedgerEntry {
-  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'ledger_entry_pkey' })
-  tenantId: string;
-
   @PrimaryColumn({ name: 'ledger_entry_id', type: 'uuid', primaryKeyConstraintName: 'ledger_entry_pkey' })
   ledgerEntryId: string;
+
+  @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'ledger_entry_pkey' })
+  tenantId: string;
 
   @Column({ name: 'idem_key', type: 'text', collation: 'C' })
   key: string;

@@ -128,12 +128,6 @@ export const PROBLEMS = {
     retryable: false,
     advice: 'Only `transactional` actions can be registered in this version. Nothing was recorded.',
   },
-  'too-many-requests': {
-    status: 429,
-    title: 'Too many requests at once',
-    retryable: true,
-    advice: 'Send the same request with the same key again, after a pause.',
-  },
   internal: {
     status: 500,
     title: 'Something went wrong here',

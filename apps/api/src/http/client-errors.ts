@@ -4,11 +4,13 @@ import type { Duplex } from 'node:stream';
 import { Problem } from '#problem';
 import { REQUEST_ID_HEADER } from './request-context.js';
 
-/** Answers under way on a connection, and whether it is to end after them. */
+/** The requests of a connection that are not answered yet, and whether it is to end after them. */
 interface Pending {
-  answers: number;
+  readonly requests: Set<IncomingMessage>;
   endsAfter: boolean;
 }
+
+const hasWhole = ({ requests }: Pending): boolean => [...requests].some(({ complete }) => complete);
 
 /**
  * Answers bytes that are no HTTP, and then ends the connection: nothing after them can be trusted. A request that came
@@ -21,12 +23,12 @@ export class ClientErrors {
   follow(server: Server): void {
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request;
-      const pending = this.pending.get(socket) ?? { answers: 0, endsAfter: false };
+      const pending = this.pending.get(socket) ?? { requests: new Set(), endsAfter: false };
       this.pending.set(socket, pending);
-      pending.answers += 1;
+      pending.requests.add(request);
       response.once('close', () => {
-        pending.answers -= 1;
-        if (pending.answers === 0 && pending.endsAfter) socket.end();
+        pending.requests.delete(request);
+        if (pending.endsAfter && !hasWhole(pending)) socket.end();
       });
     });
     // RFC 9110, section 10.1.1: a server may ignore an expectation other than 100-continue.
@@ -35,15 +37,9 @@ export class ClientErrors {
 
   readonly handle = (_error: Error, socket: Duplex): void => {
     const pending = this.pending.get(socket);
-    if (pending !== undefined && pending.answers > 0) {
-      pending.endsAfter = true;
-      return;
-    }
-    if (!socket.writable) {
-      socket.destroy();
-      return;
-    }
-    socket.end(badRequest());
+    if (pending !== undefined && hasWhole(pending)) pending.endsAfter = true;
+    else if (socket.writable) socket.end(badRequest());
+    else socket.destroy();
   };
 }
 

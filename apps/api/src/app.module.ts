@@ -11,6 +11,7 @@ import { ActionsController } from './actions/actions.controller.js';
 import { AttemptLog } from './decisions/attempt-log.js';
 import { DecisionsController } from './decisions/decisions.controller.js';
 import { IdempotencyRecordsController } from './decisions/idempotency-records.controller.js';
+import { LeasesController } from './leases/leases.controller.js';
 import { AccessGuard } from './http/index.js';
 import { PinoLogger } from './service/logger.js';
 import { Metrics } from './service/metrics.js';
@@ -47,6 +48,7 @@ export class AppModule {
       controllers: [
         DecisionsController,
         IdempotencyRecordsController,
+        LeasesController,
         ActionsController,
         AccessController,
         ServiceController,

@@ -46,8 +46,9 @@ async function start(settings: Settings): Promise<Running> {
     if (settings.metricsPort !== null)
       parts.metrics = await serveMetrics(parts.app.get(Metrics), settings, settings.metricsPort);
     // Fastify's own listen: Nest's would also log a failure that is explained in one line below.
-    await parts.app.getHttpAdapter().getInstance().listen({ port: settings.port, host: settings.host });
-    process.stdout.write(startUpText(await urlOf(parts.app), settings, opened.embedded));
+    const fastify = parts.app.getHttpAdapter().getInstance();
+    const url = await fastify.listen({ port: settings.port, host: settings.host });
+    process.stdout.write(startUpText(url, settings, opened.embedded));
     return { ...parts, opened };
   } catch (error) {
     await stop({ ...parts, opened });
@@ -61,11 +62,6 @@ async function stop({ app, metrics, worker, opened }: Running): Promise<void> {
   await app?.close();
   metrics?.close();
   await opened.close();
-}
-
-async function urlOf(app: NestFastifyApplication): Promise<string> {
-  const url = await app.getUrl();
-  return url.replace('[::1]', 'localhost');
 }
 
 function serveMetrics(metrics: Metrics, settings: Settings, port: number): Promise<Server> {

@@ -1,5 +1,12 @@
 export { ActionVersion } from './action-version.entity.js';
-export { ACTION_NAME, ACTION_NAME_LENGTH, EXECUTIONS, ON_EXPIRED_LEASES, SAME_CONTENTS, UNIQUENESSES } from './action.js';
+export {
+  ACTION_NAME,
+  ACTION_NAME_LENGTH,
+  EXECUTIONS,
+  ON_EXPIRED_LEASES,
+  SAME_CONTENTS,
+  UNIQUENESSES,
+} from './action.js';
 export type { Action, ActionRules, Execution, OnExpiredLease, SameContent, Uniqueness } from './action.js';
 export { ActionsModule } from './actions.module.js';
 export { Inventory } from './inventory.js';

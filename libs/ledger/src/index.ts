@@ -8,5 +8,6 @@ export {
 } from './decision-reader.js';
 export { decisionRequest, type Arrival, type DecisionRequest } from './decision-request.js';
 export { Ledger } from './ledger.js';
+export { Leases, type ReportAnswer, type ReportedOutcome } from './leases.js';
 export { LedgerEntry } from './ledger-entry.entity.js';
 export { LedgerModule } from './ledger.module.js';

@@ -8,6 +8,7 @@ import {
   mismatchAnswer,
   outcomeAnswer,
   sameContentAnswer,
+  unknownAnswer,
   type Answer,
   type AnswerRow,
 } from './answer.js';
@@ -15,9 +16,12 @@ import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
-import { LOCK_TIMEOUT_MS, patiently, StillInFlight } from './patience.js';
+import { claimedAnswer } from './lease.js';
+import { HeldByAnother, LOCK_TIMEOUT_MS, patiently, StillInFlight } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
 import { appliedBodyFromEntry } from './stored-outcome.js';
+
+const CLAIMED = 202;
 
 /** The promise: one decision, recorded once. Every request for a key ends in the one outcome that was recorded. */
 @Injectable()
@@ -59,7 +63,7 @@ export class Ledger {
   /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
   private async runTogether(arrival: Arrival, plans: readonly Plan[], waitMs: number): Promise<(Answer | Problem)[]> {
     try {
-      const rows = await patiently(waitMs, () => this.transact(arrival, plans));
+      const rows = await patiently(waitMs, (isLast) => this.transact(arrival, plans, isLast));
       return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
     } catch (error) {
       if (error instanceof StillInFlight && plans.length === 1) return [await this.toldToWait(arrival, plans)];
@@ -71,7 +75,7 @@ export class Ledger {
     return answers;
   }
 
-  private async transact(arrival: Arrival, plans: readonly Plan[]): Promise<AnswerRow[]> {
+  private async transact(arrival: Arrival, plans: readonly Plan[], isLast: boolean): Promise<AnswerRow[]> {
     const [first] = plans;
     const { tenant } = arrival.caller;
     const parameters = [tenant, LOCK_TIMEOUT_MS, JSON.stringify(plans.map(({ row }) => row))];
@@ -82,6 +86,8 @@ export class Ledger {
         return this.database.bare((tx) =>
           recordAround(tx, parameters, first.handler, first.row, first.request, arrival),
         );
+      case 'lease':
+        return this.claim(arrival, first, isLast);
       case 'known-only':
         return this.database.statement('SELECT * FROM answer_known($1, $2, $3)', parameters);
       default:
@@ -94,12 +100,38 @@ export class Ledger {
     if (row === undefined)
       return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
     if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
-    if (row.disposition === 'in_flight') return inFlightAnswer(arrival.requestId);
+    if (row.disposition === 'in_flight') return inFlightAnswer(row, arrival.requestId);
+    if (row.disposition === 'unknown') return unknownAnswer(row, arrival.requestId);
+    if (plan.kind === 'lease' && row.response_status === CLAIMED)
+      return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.secret);
     if (row.problem === 'same-content') return sameContentAnswer(row, arrival.requestId);
     return outcomeAnswer(
       row,
       row.response_body ?? (await appliedBodyFromEntry(this.database, arrival.caller.tenant, row.decision_id)),
     );
+  }
+
+  /** Claims the key for its caller, or tells who holds it; the row must be asked for again while `isLast` is false. */
+  private async claim(
+    { caller }: Arrival,
+    { row, action, secret }: Plan & { kind: 'lease' },
+    isLast: boolean,
+  ): Promise<AnswerRow[]> {
+    const answers = await this.database.statement<AnswerRow>(
+      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7)::lease_terms, $8)',
+      [
+        caller.tenant,
+        LOCK_TIMEOUT_MS,
+        JSON.stringify([row]),
+        action.leaseSeconds,
+        action.onExpiredLease ?? 'reclaim',
+        secret.secretSha256,
+        secret.nonceSha256,
+        isLast,
+      ],
+    );
+    if (!isLast && answers[0]?.disposition === 'in_flight') throw new HeldByAnother();
+    return answers;
   }
 
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */
@@ -109,7 +141,7 @@ export class Ledger {
       arrival.caller.tenant,
       rows,
     ]);
-    return inFlightAnswer(arrival.requestId);
+    return inFlightAnswer(null, arrival.requestId);
   }
 
   /** Nothing was recorded: the transaction is gone, and the same request may be sent again. */
@@ -163,7 +195,7 @@ function consecutive(plans: readonly Plan[]): Plan[][] {
   const runs: Plan[][] = [];
   for (const plan of plans) {
     const last = runs.at(-1);
-    if (last?.[0]?.kind === plan.kind && plan.kind !== 'handler') last.push(plan);
+    if (last?.[0]?.kind === plan.kind && plan.kind !== 'handler' && plan.kind !== 'lease') last.push(plan);
     else runs.push([plan]);
   }
   return runs;

@@ -22,28 +22,37 @@ const IDENTITY = new Set(['ledger_entry_key_once', 'bound_key_pkey']);
 /** Whoever holds the key has not finished in the time that the caller wanted to wait. */
 export class StillInFlight extends Error {}
 
+/** Another holds what the request needs, for longer than a transaction: there is something to wait for. */
+export class HeldByAnother extends Error {}
+
 /**
- * Runs a transaction until it gets through: again at once after a conflict, again after a pause without a connection
- * while somebody else holds the key.
+ * Runs a transaction until it gets through: again after a conflict, and again while somebody else holds the key. The
+ * pauses between take no connection.
  *
+ * @param transact is told whether it is the last try: then it gives the answer that stands, whatever it is
  * @throws StillInFlight when `waitMs` has passed since the call; whatever else `transact` throws
  */
-export async function patiently<T>(waitMs: number, transact: () => Promise<T>): Promise<T> {
+export async function patiently<T>(waitMs: number, transact: (isLast: boolean) => Promise<T>): Promise<T> {
   const deadline = performance.now() + waitMs;
-  for (let conflicts = 0; ;) {
+  let conflicts = 0;
+  for (;;) {
+    const isLast = performance.now() >= deadline;
     try {
-      return await transact();
+      return await transact(isLast);
     } catch (error) {
-      const failure = classifyFailure(error);
-      if (failure === 'lock-timeout') {
-        if (performance.now() >= deadline) throw new StillInFlight();
-      } else if (
-        (failure !== 'conflict' && !IDENTITY.has(violatedConstraint(error) ?? '')) ||
-        (conflicts += 1) === CONFLICT_TRIES
-      ) {
+      if (isConflict(error)) {
+        conflicts += 1;
+        if (conflicts === CONFLICT_TRIES) throw error;
+      } else if (classifyFailure(error) === 'lock-timeout') {
+        if (isLast) throw new StillInFlight();
+      } else if (!(error instanceof HeldByAnother)) {
         throw error;
       }
     }
     await sleep(PAUSE_MS.least + Math.random() * (PAUSE_MS.most - PAUSE_MS.least));
   }
+}
+
+function isConflict(error: unknown): boolean {
+  return classifyFailure(error) === 'conflict' || IDENTITY.has(violatedConstraint(error) ?? '');
 }

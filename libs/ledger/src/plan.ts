@@ -2,6 +2,7 @@ import { isReportingPeriod, type Action } from '#actions';
 import type { EffectHandler } from '#effects';
 import { Problem, validationFailed, type ProblemPlace } from '#problem';
 import type { Arrival, DecisionRequest } from './decision-request.js';
+import { leaseSecret, type LeaseSecret } from './lease.js';
 import { arrivalRow, declarativeRow, decisionRow, type DecisionRow } from './decision-row.js';
 
 /**
@@ -11,6 +12,7 @@ import { arrivalRow, declarativeRow, decisionRow, type DecisionRow } from './dec
 export type Plan = { readonly request: DecisionRequest; readonly row: DecisionRow } & (
   | { readonly kind: 'declarative' }
   | { readonly kind: 'handler'; readonly handler: EffectHandler }
+  | { readonly kind: 'lease'; readonly action: Action; readonly secret: LeaseSecret }
   | { readonly kind: 'known-only'; readonly problem: Problem }
 );
 
@@ -44,13 +46,15 @@ export function planRequest({
     };
   }
   const row = decisionRow(arrival, request, ordinal, action, retentionSeconds);
+  if (action.execution === 'caller')
+    return { kind: 'lease', request, row, action, secret: leaseSecret(arrival.caller.tenant, request) };
   if (handler !== null) return { kind: 'handler', request, row, handler };
   return { kind: 'declarative', request, row: declarativeRow(row, request) };
 }
 
 function brokenRule(request: DecisionRequest, action: Action | null, badParams: ProblemPlace | null): Problem | null {
   if (action === null) return unknownAction(request);
-  if (action.execution !== 'transactional') {
+  if (action.execution === 'dispatched') {
     return new Problem(
       'unsupported-execution',
       `${action.action} is executed as "${action.execution}", which this version does not support yet.`,

@@ -1,9 +1,11 @@
 import {
   EXECUTIONS,
+  ON_EXPIRED_LEASES,
   SAME_CONTENTS,
   UNIQUENESSES,
   type ActionRules,
   type Execution,
+  type OnExpiredLease,
   type SameContent,
   type Uniqueness,
 } from '#actions';
@@ -62,6 +64,15 @@ export class PutActionRequest {
     optional: true,
   })
   leaseSeconds?: number;
+
+  @OneOf({
+    description:
+      'For an effect outside: whether a lease that ran out may be taken back and run again, or leaves the outcome unknown.',
+    default: 'reclaim',
+    values: ON_EXPIRED_LEASES,
+    optional: true,
+  })
+  onExpiredLease?: OnExpiredLease;
 }
 
 /** The rules with the defaults filled in. */
@@ -73,5 +84,6 @@ export function rulesOf(request: PutActionRequest): ActionRules {
     ...(request.paramsSchema === undefined ? {} : { paramsSchema: request.paramsSchema }),
     responseRetentionDays: request.responseRetentionDays ?? 90,
     leaseSeconds: request.leaseSeconds ?? 30,
+    ...(request.execution === 'transactional' ? {} : { onExpiredLease: request.onExpiredLease ?? 'reclaim' }),
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { PinoLogger } from '../service/logger.js';
-import type { Answer, Arrival, DecisionRequest } from '#ledger';
+import type { Answer, Arrival } from '#ledger';
 import { Metrics } from '../service/metrics.js';
 
 const SHOWN_CHARACTERS = 12;
@@ -23,16 +23,19 @@ export class AttemptLog {
     private readonly metrics: Metrics,
   ) {}
 
-  note(arrival: Arrival, request: DecisionRequest, { disposition, status, decisionId }: Answer): void {
+  note(
+    arrival: Arrival,
+    { key, action }: { key: string; action: string },
+    { disposition, status, decisionId }: Answer,
+  ): void {
     const latencyMs = performance.now() - arrival.startedAt;
-    const { action } = request.inputs;
     this.metrics.countDecision(action, disposition, latencyMs);
     this.logger.info({
       event: 'attempt',
       requestId: arrival.requestId,
       tenant: arrival.caller.tenant,
       action,
-      ...shownKey(request.key),
+      ...shownKey(key),
       disposition,
       status,
       decisionId,

@@ -50,7 +50,7 @@ export function waitMsOf(prefer: string | string[] | undefined): number {
 /** @throws Problem `tenant-mismatch`, `key-derivation-mismatch` */
 export function readDecision(
   caller: Caller,
-  { inputs, note, evidence }: RegisterDecisionRequest,
+  { inputs, note, evidence, leaseNonce }: RegisterDecisionRequest,
   clientKey: string | null,
 ): DecisionRequest {
   if (inputs.tenantId !== undefined && inputs.tenantId !== caller.tenant) {
@@ -71,6 +71,7 @@ export function readDecision(
     note ?? null,
     evidenceOf(evidence),
     clientKey,
+    leaseNonce ?? null,
   );
 }
 

@@ -89,6 +89,32 @@ BEGIN
   RETURN NULL;
 END $$;
 
+-- Lets a transactional decision wait for one outside that holds its content or its place, as it waits for any other: the
+-- transaction is undone, and whoever sent it comes back. DETAIL is the decision that holds.
+CREATE FUNCTION yield_to_holds(p_tenant text, p_rows decision_row[], p_claimed uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_holder uuid;
+BEGIN
+  SELECT coalesce(c.decision_id, hold_holder(p_tenant, r)) INTO v_holder
+    FROM unnest(p_rows) r
+    LEFT JOIN content_hold c ON c.tenant_id = p_tenant AND c.content_hash = r.content_hash AND r.same_content <> 'allow'
+                            AND content_holder(p_tenant, r.content_hash) IS NULL
+   WHERE r.decision_id = ANY (p_claimed)
+     AND (c.decision_id IS NOT NULL OR (r.place IS NOT NULL AND hold_holder(p_tenant, r) IS NOT NULL))
+   LIMIT 1;
+  IF v_holder IS NOT NULL THEN
+    RAISE EXCEPTION 'a decision outside holds what this one needs' USING ERRCODE = 'lock_not_available', DETAIL = v_holder::text;
+  END IF;
+END $$;
+
+-- A key whose effect outside failed is free, also for an action that has become transactional since.
+CREATE FUNCTION forget_failed(p_tenant text, p_rows decision_row[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM idempotency_record i
+   USING unnest(p_rows) r
+   WHERE i.tenant_id = p_tenant AND i.idem_key = r.idem_key AND i.status = 'failed' AND i.fingerprint = r.fingerprint;
+END $$;
+
 -- Records an attempt that concluded nothing.
 CREATE FUNCTION note_attempt(p_tenant text, p_row decision_row, p_decision_id uuid, p_disposition text, p_problem text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -50,7 +50,8 @@ export function classifyFailure(error: unknown): Failure {
   const code = driverError instanceof Error ? codeOf(driverError) : '';
   if (code === '55P03') return 'lock-timeout';
   if (code === '40001' || code === '40P01') return 'conflict';
-  if (code.startsWith('08') || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGE.test(error.message)) return 'unavailable';
+  if (code.startsWith('08') || UNAVAILABLE_CODES.has(code) || UNAVAILABLE_MESSAGE.test(error.message))
+    return 'unavailable';
   return 'other';
 }
 
@@ -65,8 +66,23 @@ export function violatedConstraint(error: unknown): string | null {
 export function failureProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   return classifyFailure(error) === 'other'
-    ? new Problem('internal', 'Something went wrong here; the request left nothing behind. Send it again with the same key.')
-    : new Problem('unavailable', 'The database cannot be reached at the moment. Send the same request again with the same key.', {
-        headers: { 'retry-after': '1' },
-      });
+    ? new Problem(
+        'internal',
+        'Something went wrong here; the request left nothing behind. Send it again with the same key.',
+      )
+    : new Problem(
+        'unavailable',
+        'The database cannot be reached at the moment. Send the same request again with the same key.',
+        {
+          headers: { 'retry-after': '1' },
+        },
+      );
+}
+
+/** The DETAIL of a failed statement, or null. */
+export function failureDetail(error: unknown): string | null {
+  const driverError: unknown = error instanceof QueryFailedError ? error.driverError : error;
+  return driverError instanceof Error && 'detail' in driverError && typeof driverError.detail === 'string'
+    ? driverError.detail
+    : null;
 }

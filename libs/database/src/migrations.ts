@@ -81,7 +81,9 @@ export async function migrate(ownerUrl: string): Promise<readonly string[]> {
 
 /** The migrations that the database still lacks. Needs no more than the service's role. */
 export async function missingMigrations(dataSource: DataSource): Promise<readonly string[]> {
-  const [table] = await dataSource.query<{ found: boolean }[]>(`SELECT to_regclass($1) IS NOT NULL AS found`, [MIGRATION_TABLE]);
+  const [table] = await dataSource.query<{ found: boolean }[]>(`SELECT to_regclass($1) IS NOT NULL AS found`, [
+    MIGRATION_TABLE,
+  ]);
   if (!table?.found) return expectedMigrations();
   const rows = await dataSource.query<{ name: string }[]>(`SELECT name FROM ${MIGRATION_TABLE}`);
   const applied = new Set(rows.map(({ name }) => name));

@@ -55,7 +55,9 @@ export function serviceDataSource(url: string, poolSize: number): DataSource {
  * @throws DatabaseError, EmbeddedServerError with one line that says what to do.
  */
 export async function openDatabase(settings: Settings, log: (line: string) => void): Promise<OpenDatabase> {
-  return settings.databaseUrl === null ? openEmbedded(settings, log) : openExternal(settings.databaseUrl, settings, log);
+  return settings.databaseUrl === null
+    ? openEmbedded(settings, log)
+    : openExternal(settings.databaseUrl, settings, log);
 }
 
 async function openEmbedded(settings: Settings, log: (line: string) => void): Promise<OpenDatabase> {
@@ -108,7 +110,9 @@ async function openExternal(url: string, settings: Settings, log: (line: string)
     await dataSource.initialize();
     const missing = await missingMigrations(dataSource);
     if (missing.length > 0) {
-      throw new DatabaseError(`The schema lacks ${missing.length} migrations: run "npm run operator -- migrate" as the owner (docs/operating.md)`);
+      throw new DatabaseError(
+        `The schema lacks ${missing.length} migrations: run "npm run operator -- migrate" as the owner (docs/operating.md)`,
+      );
     }
   } catch (error) {
     if (dataSource.isInitialized) await dataSource.destroy();

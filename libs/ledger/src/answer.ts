@@ -84,17 +84,19 @@ export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
 }
 
 /**
- * Somebody else holds what the request needs and has not finished. `row` says who, where that can be seen: a lease, not a
- * transaction that has not committed. `Retry-After` is when the lease ends at the latest.
+ * Somebody else holds what the request needs and has not finished.
+ *
+ * @param holder the decision that is waited for; null for a transaction that nobody can see before it commits
+ * @param retryAfterSeconds when the holder's lease ends at the latest
  */
-export function inFlightAnswer(row: AnswerRow | null, requestId: string): Answer {
+export function inFlightAnswer(holder: string | null, retryAfterSeconds: number | null, requestId: string): Answer {
   const problem = new Problem(
     'in-flight',
     'A request that this one must wait for is under way. Send the same request again.',
-    { members: row === null ? { state: 'in_flight' } : { decisionId: row.decision_id, state: 'in_flight' } },
+    { members: { ...(holder === null ? {} : { decisionId: holder }), state: 'in_flight' } },
   );
-  const answer = keyProblem('in_flight', row?.decision_id ?? null, problem, requestId);
-  return { ...answer, retryAfterSeconds: row?.retry_after_seconds ?? 1 };
+  const answer = keyProblem('in_flight', holder, problem, requestId);
+  return { ...answer, retryAfterSeconds: retryAfterSeconds ?? 1 };
 }
 
 /** The effect may have happened; nobody runs it again by machine. */

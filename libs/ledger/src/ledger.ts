@@ -66,7 +66,8 @@ export class Ledger {
       const rows = await patiently(waitMs, (isLast) => this.transact(arrival, plans, isLast));
       return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
     } catch (error) {
-      if (error instanceof StillInFlight && plans.length === 1) return [await this.toldToWait(arrival, plans)];
+      if (error instanceof StillInFlight && plans.length === 1)
+        return [await this.toldToWait(arrival, plans, error.holder)];
       // A neighbour is not to blame for a server that is gone, and trying each alone would only take longer.
       if (plans.length === 1 || classifyFailure(error) === 'unavailable') return plans.map(() => this.failed(error));
     }
@@ -100,7 +101,8 @@ export class Ledger {
     if (row === undefined)
       return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
     if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
-    if (row.disposition === 'in_flight') return inFlightAnswer(row, arrival.requestId);
+    if (row.disposition === 'in_flight')
+      return inFlightAnswer(row.decision_id, row.retry_after_seconds, arrival.requestId);
     if (row.disposition === 'unknown') return unknownAnswer(row, arrival.requestId);
     if (plan.kind === 'lease' && row.response_status === CLAIMED)
       return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.secret);
@@ -135,13 +137,13 @@ export class Ledger {
   }
 
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */
-  private async toldToWait(arrival: Arrival, plans: readonly Plan[]): Promise<Answer> {
+  private async toldToWait(arrival: Arrival, plans: readonly Plan[], holder: string | null): Promise<Answer> {
     const rows = JSON.stringify(plans.map(({ row }) => row));
     await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [
       arrival.caller.tenant,
       rows,
     ]);
-    return inFlightAnswer(null, arrival.requestId);
+    return inFlightAnswer(holder, null, arrival.requestId);
   }
 
   /** Nothing was recorded: the transaction is gone, and the same request may be sent again. */

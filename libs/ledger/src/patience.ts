@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { classifyFailure, violatedConstraint } from '#database';
+import { classifyFailure, failureDetail, violatedConstraint } from '#database';
 
 /**
  * How long a statement may wait for a row that another transaction holds before it gives its connection back. Short, so
@@ -20,7 +20,12 @@ const PAUSE_MS = { least: 25, most: 75 };
 const IDENTITY = new Set(['ledger_entry_key_once', 'bound_key_pkey']);
 
 /** Whoever holds the key has not finished in the time that the caller wanted to wait. */
-export class StillInFlight extends Error {}
+export class StillInFlight extends Error {
+  /** @param holder the decision that is waited for, where that is known */
+  constructor(readonly holder: string | null) {
+    super('still in flight');
+  }
+}
 
 /** Another holds what the request needs, for longer than a transaction: there is something to wait for. */
 export class HeldByAnother extends Error {}
@@ -44,7 +49,7 @@ export async function patiently<T>(waitMs: number, transact: (isLast: boolean) =
         conflicts += 1;
         if (conflicts === CONFLICT_TRIES) throw error;
       } else if (classifyFailure(error) === 'lock-timeout') {
-        if (isLast) throw new StillInFlight();
+        if (isLast) throw new StillInFlight(failureDetail(error));
       } else if (!(error instanceof HeldByAnother)) {
         throw error;
       }

@@ -125,7 +125,7 @@ export function errorOf(answer: Answer, asked: Asked): LedgerError {
     case 'lease-lost':
       return new LeaseLost(message, { ...facts, unrecorded: asked.unrecorded ?? null });
     default:
-      if (status < 400) return new Unavailable('The answer of the service could not be understood.', facts);
+      if (status < 300) return new Unavailable('The answer of the service could not be understood.', facts);
       return new Rejected(message, { ...facts, status });
   }
 }

@@ -146,7 +146,10 @@ export class Unavailable extends LedgerError {
   override readonly name = 'Unavailable';
 }
 
-/** The service will not take the request as it is: 400, 401, 403, 404, 413, 415 or 422. Nothing was recorded for it. */
+/**
+ * The service will not take the request as it is: 400, 401, 403, 404, 413, 415 or 422. Nothing was recorded for it. Or it was
+ * not the service that answered: a redirect, which is not followed.
+ */
 export class Rejected extends LedgerError {
   override readonly name = 'Rejected';
   /** The HTTP status. */

@@ -69,8 +69,9 @@ export function fileStore(folder: string): Store {
       await ensureFolder();
       const files = await readdir(folder);
       return files
-        .filter((file) => file.startsWith(prefix) && file.endsWith(SUFFIX))
-        .map((file) => file.slice(0, -SUFFIX.length));
+        .filter((file) => file.endsWith(SUFFIX))
+        .map((file) => file.slice(0, -SUFFIX.length))
+        .filter((name) => name.startsWith(prefix));
     },
   };
 }
@@ -86,6 +87,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/** Not by `instanceof`: in a realm of its own, as test runners make, an error of `node:fs` is no `Error`. */
 function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }

@@ -48,12 +48,14 @@ CREATE POLICY tenant_isolation ON hold USING (tenant_id = current_tenant()) WITH
 CREATE POLICY tenant_isolation ON content_hold USING (tenant_id = current_tenant()) WITH CHECK (tenant_id = current_tenant());
 GRANT SELECT, INSERT, DELETE ON hold, content_hold TO decision_ledger_service;
 
--- What a claim brings beside the decision's row.
+-- What a claim brings beside the decision's row. With a host to call, the effect is the worker's to run: the request gets
+-- no lease, and the decision goes into the queue instead.
 CREATE TYPE lease_terms AS (
   lease_seconds integer,
   on_expired_lease text,
   token_sha256 bytea,
-  nonce_sha256 bytea
+  nonce_sha256 bytea,
+  dispatch_host text
 );
 
 -- The decision outside that holds the place a request wants, or one that contains it.
@@ -125,19 +127,22 @@ BEGIN
           p_row.elapsed_ms + extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000, p_problem);
 END $$;
 
--- How a lease stands, as a request for it is told.
-CREATE FUNCTION lease_state(p_tenant text, p_key text, p_disposition text, p_problem text) RETURNS SETOF decision_answer LANGUAGE sql STABLE
-BEGIN ATOMIC
-  SELECT 0, p_disposition, i.decision_id, i.status, CASE WHEN p_problem IS NULL THEN 202 END, NULL::text, NULL::double precision,
-         NULL::double precision, i.idem_key, NULL::text, p_problem, i.lease_number, rfc3339(i.locked_until),
-         greatest(1, ceil(extract(epoch FROM i.locked_until - clock_timestamp())))::integer
-    FROM idempotency_record i
-   WHERE i.tenant_id = p_tenant AND i.idem_key = p_key;
-END;
+-- How a lease stands, as a request for it is told: it is worth asking again when the lease ends, or, of a decision that
+-- waits in the queue, when it is tried next.
+CREATE FUNCTION lease_state(p_tenant text, p_key text, p_disposition text, p_problem text) RETURNS SETOF decision_answer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN QUERY
+    SELECT 0, p_disposition, i.decision_id, i.status, CASE WHEN p_problem IS NULL THEN 202 END, NULL::text, NULL::double precision,
+           NULL::double precision, i.idem_key, NULL::text, p_problem, i.lease_number, rfc3339(i.locked_until),
+           greatest(1, ceil(extract(epoch FROM coalesce(i.locked_until, q.next_try_at) - clock_timestamp())))::integer
+      FROM idempotency_record i
+      LEFT JOIN dispatch q ON q.tenant_id = i.tenant_id AND q.decision_id = i.decision_id
+     WHERE i.tenant_id = p_tenant AND i.idem_key = p_key;
+END $$;
 
 -- Claims a key whose effect is outside, or takes it back from whoever let its lease run out, or tells how it stands. The
--- answer 202 means: yours to run. A request that must wait for another is recorded as an attempt only if it is the last
--- time that it asks (p_is_last).
+-- answer 202 means: yours to run, or, with a host to call, queued for the worker; what is queued no request takes back. A
+-- request that must wait for another is recorded as an attempt only if it is the last time that it asks (p_is_last).
 CREATE FUNCTION open_lease(p_tenant text, p_lock_timeout_ms integer, p_rows json, p_terms lease_terms, p_is_last boolean)
   RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
 DECLARE
@@ -146,6 +151,8 @@ DECLARE
   r decision_row;
   i idempotency_record;
   v_is_new boolean;
+  v_is_lapsed boolean;
+  v_is_dispatched boolean := p_terms.dispatch_host IS NOT NULL;
   v_holder uuid;
   v_at timestamptz;
 BEGIN
@@ -162,7 +169,9 @@ BEGIN
     RETURN;
   END IF;
 
-  IF i.status = 'in_flight' AND NOT v_is_new AND i.locked_until > v_at THEN
+  v_is_lapsed := coalesce(i.status = 'in_flight' AND NOT v_is_new AND i.locked_until <= v_at, false)
+                 AND NOT EXISTS (SELECT FROM dispatch q WHERE q.tenant_id = p_tenant AND q.decision_id = i.decision_id);
+  IF i.status = 'in_flight' AND NOT v_is_new AND NOT v_is_lapsed THEN
     IF i.lease_nonce_sha256 = p_terms.nonce_sha256 THEN
       PERFORM note_attempt(p_tenant, r, i.decision_id, 'replayed', NULL);
       RETURN QUERY SELECT * FROM lease_state(p_tenant, r.idem_key, 'replayed', NULL);
@@ -173,7 +182,7 @@ BEGIN
     RETURN;
   END IF;
 
-  IF i.status = 'in_flight' AND NOT v_is_new AND (i.on_expired_lease = 'unknown' OR i.reclaims >= MOST_RECLAIMS) THEN
+  IF v_is_lapsed AND (i.on_expired_lease = 'unknown' OR i.reclaims >= MOST_RECLAIMS) THEN
     UPDATE idempotency_record x SET status = 'unknown' WHERE x.tenant_id = p_tenant AND x.idem_key = r.idem_key;
     i.status := 'unknown';
   END IF;
@@ -215,10 +224,14 @@ BEGIN
 
   UPDATE idempotency_record x
      SET status = 'in_flight', lease_number = i.lease_number + 1, lease_seconds = p_terms.lease_seconds,
-         locked_until = v_at + make_interval(secs => p_terms.lease_seconds), on_expired_lease = p_terms.on_expired_lease,
+         locked_until = CASE WHEN NOT v_is_dispatched THEN v_at + make_interval(secs => p_terms.lease_seconds) END,
+         on_expired_lease = p_terms.on_expired_lease,
          lease_token_sha256 = p_terms.token_sha256, lease_nonce_sha256 = p_terms.nonce_sha256, conclusion_sha256 = NULL,
-         reclaims = CASE WHEN i.status = 'in_flight' AND NOT v_is_new THEN i.reclaims + 1 ELSE 0 END
+         reclaims = CASE WHEN v_is_lapsed THEN i.reclaims + 1 ELSE 0 END
    WHERE x.tenant_id = p_tenant AND x.idem_key = r.idem_key;
+  IF v_is_dispatched THEN
+    PERFORM enqueue_dispatch(p_tenant, r, p_terms.dispatch_host, v_is_lapsed, v_at);
+  END IF;
   PERFORM note_attempt(p_tenant, r, r.decision_id, CASE WHEN v_is_new THEN 'created' ELSE 'reclaimed' END, NULL);
   RETURN QUERY SELECT * FROM lease_state(p_tenant, r.idem_key, CASE WHEN v_is_new THEN 'created' ELSE 'reclaimed' END, NULL);
 END $$;
@@ -322,6 +335,7 @@ BEGIN
          response_body = CASE WHEN p_applied THEN r.applied_head ELSE r.refused_head END || rfc3339(v_at) || '"}',
          expires_at = v_at + make_interval(secs => r.retention_seconds)
    WHERE x.tenant_id = p_tenant AND x.idem_key = i.idem_key;
+  DELETE FROM dispatch q WHERE q.tenant_id = p_tenant AND q.decision_id = r.decision_id;
   r.fingerprint := i.fingerprint;
   RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, ARRAY[r], v_ids, v_ids, CASE WHEN p_applied THEN v_ids ELSE '{}' END, v_at,
                                                 CASE WHEN v_is_resolution THEN 'resolved' ELSE 'completed' END);
@@ -336,8 +350,24 @@ BEGIN ATOMIC
     LEFT JOIN idempotency_record i ON i.tenant_id = p_tenant AND i.idem_key = p_row.idem_key;
 END;
 
--- Ends a lease without an outcome: nothing happened, so the key, the place and the content are free again; or nobody
--- knows, so they stay. An admin's release, which brings no number, frees what is unknown. The same again: the same answer.
+-- Ends what is under way, or unknown, without an outcome: nothing happened, so the key, the place and the content are free
+-- again; or nobody knows, so they stay.
+CREATE FUNCTION end_without_outcome(p_tenant text, p_row decision_row, p_end text, p_conclusion_sha256 bytea, p_as text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE idempotency_record x
+     SET status = p_end, locked_until = NULL, conclusion_sha256 = p_conclusion_sha256, reclaims = 0,
+         lease_token_sha256 = CASE WHEN p_as = 'resolved' THEN NULL ELSE x.lease_token_sha256 END
+   WHERE x.tenant_id = p_tenant AND x.idem_key = p_row.idem_key;
+  DELETE FROM dispatch q WHERE q.tenant_id = p_tenant AND q.decision_id = p_row.decision_id;
+  IF p_end = 'failed' THEN
+    DELETE FROM hold h WHERE h.tenant_id = p_tenant AND h.subject_type = p_row.subject_type AND h.subject_id = p_row.subject_id
+                         AND h.action = p_row.action AND h.decision_id = p_row.decision_id;
+    DELETE FROM content_hold c WHERE c.tenant_id = p_tenant AND c.content_hash = p_row.content_hash AND c.decision_id = p_row.decision_id;
+  END IF;
+  PERFORM note_attempt(p_tenant, p_row, p_row.decision_id, p_as, NULL);
+END $$;
+
+-- Ends a lease without an outcome. An admin's release, which brings no number, frees what is unknown. The same again: the same answer.
 CREATE FUNCTION fail_lease(p_tenant text, p_lock_timeout_ms integer, p_rows json, p_is_unknown boolean, p_lease_number integer,
                            p_token_sha256 bytea, p_conclusion_sha256 bytea)
   RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
@@ -367,20 +397,12 @@ BEGIN
     RETURN;
   END IF;
 
-  UPDATE idempotency_record x
-     SET status = v_end, locked_until = NULL, conclusion_sha256 = p_conclusion_sha256, reclaims = 0,
-         lease_token_sha256 = CASE WHEN v_is_release THEN NULL ELSE x.lease_token_sha256 END
-   WHERE x.tenant_id = p_tenant AND x.idem_key = i.idem_key;
-  IF NOT p_is_unknown THEN
-    DELETE FROM hold h WHERE h.tenant_id = p_tenant AND h.subject_type = r.subject_type AND h.subject_id = r.subject_id
-                         AND h.action = r.action AND h.decision_id = r.decision_id;
-    DELETE FROM content_hold c WHERE c.tenant_id = p_tenant AND c.content_hash = r.content_hash AND c.decision_id = r.decision_id;
-  END IF;
-  PERFORM note_attempt(p_tenant, r, r.decision_id, CASE WHEN v_is_release THEN 'resolved' ELSE v_end END, NULL);
+  PERFORM end_without_outcome(p_tenant, r, v_end, p_conclusion_sha256, CASE WHEN v_is_release THEN 'resolved' ELSE v_end END);
   RETURN QUERY SELECT * FROM lease_state(p_tenant, i.idem_key, CASE WHEN v_is_release THEN 'resolved' ELSE v_end END, NULL);
 END $$;
 
--- Marks the leases of a tenant that ran out and may not be run again: the action says so, or they ran out too often.
+-- Marks the leases of a tenant that ran out and may not be run again: the action says so, or they ran out too often. What
+-- is queued is left to the worker that finds it there.
 CREATE FUNCTION sweep_leases(p_tenant text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   v_marked integer;
@@ -389,6 +411,7 @@ BEGIN
   WITH due AS MATERIALIZED (
     SELECT i.idem_key, i.lease_number FROM idempotency_record i
      WHERE i.tenant_id = p_tenant AND i.status = 'in_flight' AND i.locked_until <= now() AND (i.on_expired_lease = 'unknown' OR i.reclaims >= 5)
+       AND NOT EXISTS (SELECT FROM dispatch q WHERE q.tenant_id = i.tenant_id AND q.decision_id = i.decision_id)
      ORDER BY i.locked_until
      LIMIT p_limit
        FOR UPDATE SKIP LOCKED

@@ -3,7 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { AccessModule } from '#access';
 import { ActionsModule } from '#actions';
 import { Database, type Settings } from '#database';
-import { EffectsModule } from '#effects';
+import { DispatchTargets, EffectsModule } from '#effects';
 import { LedgerModule } from '#ledger';
 import { EXAMPLE_HANDLERS } from '../../../examples/index.js';
 import { AccessController } from './access/access.controller.js';
@@ -54,7 +54,15 @@ export class AppModule {
         ServiceController,
         ...(settings.metricsPort === null ? [MetricsController] : []),
       ],
-      providers: [Metrics, AttemptLog, { provide: APP_GUARD, useClass: AccessGuard }],
+      providers: [
+        Metrics,
+        AttemptLog,
+        {
+          provide: DispatchTargets,
+          useValue: new DispatchTargets(settings.dispatchAllowedHosts, settings.secret),
+        },
+        { provide: APP_GUARD, useClass: AccessGuard },
+      ],
     };
   }
 }

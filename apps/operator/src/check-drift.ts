@@ -5,7 +5,7 @@ import { Credential, Tenant } from '#access';
 import { ActionVersion } from '#actions';
 import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
-import { Effect, Hold } from '#effects';
+import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, IdempotencyRecord } from '#idempotency';
 import { LedgerEntry } from '#ledger';
 
@@ -25,6 +25,7 @@ const ENTITIES = [
   Effect,
   Hold,
   ContentHold,
+  Dispatch,
   LedgerEntry,
 ];
 

@@ -1,3 +1,5 @@
+import type { DispatchRules } from './dispatch-rules.js';
+
 /** Who carries out an action's effect: the service in its own transaction, the caller under a lease, or the worker. */
 export const EXECUTIONS = ['transactional', 'caller', 'dispatched'] as const;
 export type Execution = (typeof EXECUTIONS)[number];
@@ -25,6 +27,8 @@ export interface ActionRules {
   leaseSeconds: number;
   /** Only for effects outside. */
   onExpiredLease?: OnExpiredLease;
+  /** Only for what the worker carries out. */
+  dispatch?: DispatchRules;
 }
 
 /** A version of an action, as it is shown. `updatedAt` is RFC 3339. */

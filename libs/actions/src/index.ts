@@ -8,6 +8,15 @@ export {
   UNIQUENESSES,
 } from './action.js';
 export type { Action, ActionRules, Execution, OnExpiredLease, SameContent, Uniqueness } from './action.js';
+export {
+  dispatchFlaws,
+  HEADER_NAME,
+  HEADER_NAME_LENGTH,
+  KEY_FORMS,
+  secretVariable,
+  type DispatchRules,
+  type KeyForm,
+} from './dispatch-rules.js';
 export { ActionsModule } from './actions.module.js';
 export { Inventory } from './inventory.js';
 export { isReportingPeriod } from './reporting-period.js';

@@ -35,12 +35,15 @@ export function readLeaseToken(token: string): LeaseToken | null {
   return number === undefined || secret === undefined ? null : { number: Number(number), secretSha256: sha256(secret) };
 }
 
-/** `202`: the effect is the caller's to run, under this lease and with these keys for the systems that it calls. */
+/**
+ * `202`: the effect is the caller's to run, under this lease and with these keys for the systems that it calls; or, without
+ * a lease, the worker's.
+ */
 export function claimedAnswer(
   row: AnswerRow,
   request: DecisionRequest,
   tenant: string,
-  { secret }: LeaseSecret,
+  lease: LeaseSecret | null,
 ): Answer {
   const digest =
     request.keySource === 'content' ? request.contentSha256 : downstreamDigest({ tenantId: tenant, key: request.key });
@@ -49,8 +52,8 @@ export function claimedAnswer(
     key: request.key,
     keySource: request.keySource,
     contentKey: request.contentKey,
-    state: 'in_flight',
-    lease: { token: `${row.lease_number}.${secret}`, number: row.lease_number, lockedUntil: row.locked_until },
+    state: row.state,
+    ...(lease === null ? {} : { lease: leaseMember(row, lease) }),
     downstreamKeys: downstreamKeys({ key: request.key, digest }),
   };
   return {
@@ -62,4 +65,8 @@ export function claimedAnswer(
     expiresAtEpoch: null,
     retryAfterSeconds: null,
   };
+}
+
+function leaseMember({ lease_number: number, locked_until: lockedUntil }: AnswerRow, { secret }: LeaseSecret): unknown {
+  return { token: `${number}.${secret}`, number, lockedUntil };
 }

@@ -16,8 +16,9 @@ import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
+import { awaitDispatch } from './dispatch-outcome.js';
 import { claimedAnswer } from './lease.js';
-import { HeldByAnother, LOCK_TIMEOUT_MS, patiently, StillInFlight } from './patience.js';
+import { HeldByAnother, LOCK_TIMEOUT_MS, patiently, StillInFlight, type Patience } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
 import { appliedBodyFromEntry } from './stored-outcome.js';
 
@@ -38,11 +39,11 @@ export class Ledger {
   /**
    * Records a decision with its effect, or finds what was recorded.
    *
-   * @param waitMs how long a twin waits for whoever holds the key
+   * @param patience how long it waits for whoever holds the key, and for the worker to bring its own effect about
    * @throws Problem `unknown-action`, `unsupported-execution`, `validation-failed`: nothing was recorded
    */
-  async record(arrival: Arrival, request: DecisionRequest, waitMs: number): Promise<Answer> {
-    const [answer] = await this.recordAll(arrival, [request], waitMs);
+  async record(arrival: Arrival, request: DecisionRequest, patience: Patience): Promise<Answer> {
+    const [answer] = await this.recordAll(arrival, [request], patience);
     if (answer instanceof Problem) throw answer;
     if (answer === undefined) throw new Error('A request was left without an answer');
     return answer;
@@ -52,12 +53,25 @@ export class Ledger {
   async recordAll(
     arrival: Arrival,
     requests: readonly DecisionRequest[],
-    waitMs: number,
+    { twinMs, outcomeMs }: Patience,
   ): Promise<(Answer | Problem)[]> {
+    const deadline = performance.now() + outcomeMs;
     const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
     const answers: (Answer | Problem)[] = [];
-    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, waitMs)));
-    return answers;
+    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, twinMs)));
+    return Promise.all(answers.map((answer, index) => this.listenOn(arrival, plans[index], answer, deadline)));
+  }
+
+  /** Whoever queued a decision, and has the time, is told how it ended. */
+  private async listenOn(
+    arrival: Arrival,
+    plan: Plan | undefined,
+    answer: Answer | Problem,
+    deadline: number,
+  ): Promise<Answer | Problem> {
+    if (plan?.kind !== 'dispatch' || answer instanceof Problem || answer.status !== CLAIMED) return answer;
+    const row = await awaitDispatch(this.database, arrival.caller.tenant, plan.row, answer, deadline).catch(() => null);
+    return row === null ? answer : this.answer(arrival, plan, [row]);
   }
 
   /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
@@ -88,6 +102,7 @@ export class Ledger {
           recordAround(tx, parameters, first.handler, first.row, first.request, arrival),
         );
       case 'lease':
+      case 'dispatch':
         return this.claim(arrival, first, isLast);
       case 'known-only':
         return this.database.statement('SELECT * FROM answer_known($1, $2, $3)', parameters);
@@ -104,8 +119,8 @@ export class Ledger {
     if (row.disposition === 'in_flight')
       return inFlightAnswer(row.decision_id, row.retry_after_seconds, arrival.requestId);
     if (row.disposition === 'unknown') return unknownAnswer(row, arrival.requestId);
-    if (plan.kind === 'lease' && row.response_status === CLAIMED)
-      return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.secret);
+    if ((plan.kind === 'lease' || plan.kind === 'dispatch') && row.response_status === CLAIMED)
+      return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.kind === 'lease' ? plan.secret : null);
     if (row.problem === 'same-content') return sameContentAnswer(row, arrival.requestId);
     return outcomeAnswer(
       row,
@@ -113,22 +128,26 @@ export class Ledger {
     );
   }
 
-  /** Claims the key for its caller, or tells who holds it; the row must be asked for again while `isLast` is false. */
+  /** Claims the key for its caller or for the worker, or tells who holds it; the row must be asked for again while `isLast` is false. */
   private async claim(
     { caller }: Arrival,
-    { row, action, secret }: Plan & { kind: 'lease' },
+    plan: Plan & { kind: 'lease' | 'dispatch' },
     isLast: boolean,
   ): Promise<AnswerRow[]> {
+    const { row, action } = plan;
+    const [secretSha256, nonceSha256, host] =
+      plan.kind === 'lease' ? [plan.secret.secretSha256, plan.secret.nonceSha256, null] : [null, null, plan.host];
     const answers = await this.database.statement<AnswerRow>(
-      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7)::lease_terms, $8)',
+      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)',
       [
         caller.tenant,
         LOCK_TIMEOUT_MS,
         JSON.stringify([row]),
         action.leaseSeconds,
         action.onExpiredLease ?? 'reclaim',
-        secret.secretSha256,
-        secret.nonceSha256,
+        secretSha256,
+        nonceSha256,
+        host,
         isLast,
       ],
     );
@@ -192,12 +211,15 @@ async function recordAround(
   ]);
 }
 
-/** Splits a batch where its kind changes: neighbours of one kind share a transaction, handlers have one each. */
+/** What neighbours in a batch may share a transaction for; handlers and claims have one each. */
+const TOGETHER: ReadonlySet<Plan['kind']> = new Set(['declarative', 'known-only']);
+
+/** Splits a batch where its kind changes. */
 function consecutive(plans: readonly Plan[]): Plan[][] {
   const runs: Plan[][] = [];
   for (const plan of plans) {
     const last = runs.at(-1);
-    if (last?.[0]?.kind === plan.kind && plan.kind !== 'handler' && plan.kind !== 'lease') last.push(plan);
+    if (last?.[0]?.kind === plan.kind && TOGETHER.has(plan.kind)) last.push(plan);
     else runs.push([plan]);
   }
   return runs;

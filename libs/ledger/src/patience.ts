@@ -19,6 +19,14 @@ const PAUSE_MS = { least: 25, most: 75 };
  */
 const IDENTITY = new Set(['ledger_entry_key_once', 'bound_key_pkey']);
 
+/** How long a request is ready to wait, in milliseconds. */
+export interface Patience {
+  /** For whoever holds what it needs. */
+  readonly twinMs: number;
+  /** For its own effect, where the worker brings it about. */
+  readonly outcomeMs: number;
+}
+
 /** Whoever holds the key has not finished in the time that the caller wanted to wait. */
 export class StillInFlight extends Error {
   /** @param holder the decision that is waited for, where that is known */

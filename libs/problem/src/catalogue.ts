@@ -148,6 +148,19 @@ export const PROBLEMS = {
     retryable: false,
     advice: 'Only `transactional` actions can be registered in this version. Nothing was recorded.',
   },
+  'host-not-allowed': {
+    status: 422,
+    title: 'The service may not call this host',
+    retryable: false,
+    advice: 'Mend the url, or have the operator add the host to `DISPATCH_ALLOWED_HOSTS`. The action was not changed.',
+  },
+  'unknown-secret': {
+    status: 422,
+    title: 'The service has no such secret',
+    retryable: false,
+    advice:
+      'Mend the name, or have the operator set the variable in the environment of the service. The action was not changed.',
+  },
   'too-many-requests': {
     status: 429,
     title: 'Too many requests at once',

@@ -8,7 +8,7 @@ import { AttemptLog } from './attempt-log.js';
 import { BatchItemRequest, RegisterBatchRequest, RegisterDecisionRequest } from './decisions.dto.js';
 import { GetDecisionDoc, ListDecisionsDoc, RegisterBatchDoc, RegisterDecisionDoc } from './decisions.docs.js';
 import { ListDecisionsQuery, questionOf } from './decisions.query.js';
-import { keyOfHeader, keyOfItem, readDecision, waitMsOf } from './read-request.js';
+import { keyOfHeader, keyOfItem, readDecision, patienceOf } from './read-request.js';
 import { itemOf } from './batch-item.js';
 import { sendAnswer } from './send-answer.js';
 
@@ -28,7 +28,7 @@ export class DecisionsController {
     @Body(strictBody(RegisterDecisionRequest)) body: RegisterDecisionRequest,
   ): Promise<void> {
     const request = readDecision(callerOf(req), body, keyOfHeader(req.raw.rawHeaders));
-    const answer = await this.ledger.record(arrivalOf(req), request, waitMsOf(req.headers['prefer']));
+    const answer = await this.ledger.record(arrivalOf(req), request, patienceOf(req.headers['prefer']));
     this.attempts.note(arrivalOf(req), logged(request), answer);
     sendAnswer(reply, answer);
   }
@@ -48,7 +48,7 @@ export class DecisionsController {
     }
     const read = body.decisions.map((item) => readItem(req, item));
     const requests = read.filter((item): item is DecisionRequest => !(item instanceof Problem));
-    const answers = await this.ledger.recordAll(arrivalOf(req), requests, waitMsOf(req.headers['prefer']));
+    const answers = await this.ledger.recordAll(arrivalOf(req), requests, patienceOf(req.headers['prefer']));
     const answerOf = new Map(requests.map((request, index) => [request, answers[index]]));
     for (const [request, answer] of answerOf)
       if (answer !== undefined && !(answer instanceof Problem))

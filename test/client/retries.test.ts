@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pauseMs, retryPolicy } from '../../libs/client/src/retry.js';
 import { Rejected, StillInFlight, Unavailable } from '../../libs/client/src/index.js';
 import type { Fault, Route } from './faulty-proxy.js';
-import { type Ledger, LEDGERS } from './ledgers.js';
+import { fakeLedger, type Ledger, LEDGERS } from './ledgers.js';
 import { clientOf, errorOf, freshInputs } from './support.js';
 
 const problem = (status: number, code: string, retryable: boolean, headers = {}): Fault => ({
@@ -123,6 +123,16 @@ describe.each(LEDGERS)('against %s', (_, start) => {
     expect([runs, bodies('completion').size]).toEqual([1, 1]);
   });
 
+  test('a network that stays broken is the cause, unless run has failed before it', async () => {
+    const client = clientOf(ledger, { retry: { tries: 2 } });
+    for (const route of ['completion', 'failure'] as const) ledger.road.always(route, { kind: 'reset-before' });
+    const unheard = await errorOf(client.decide(freshInputs('refund.create'), () => 'paid'));
+    expect(unheard).toMatchObject({ name: 'Unavailable', problem: null, cause: { message: 'fetch failed' } });
+    const cause = new Error('the provider hung up');
+    const failed = await errorOf(client.decide(freshInputs('refund.create'), () => Promise.reject(cause)));
+    expect(failed).toMatchObject({ name: 'Unavailable', cause });
+  });
+
   test('or by resume', async () => {
     const client = clientOf(ledger, { retry: { tries: 1 } });
     const inputs = freshInputs('refund.create');
@@ -208,6 +218,18 @@ describe.each(LEDGERS)('against %s', (_, start) => {
     await clientOf(ledger).decide(freshInputs('note.add'));
     expect(sent('register').map(({ headers }) => headers['prefer'])).toEqual(['wait=7', undefined]);
   });
+});
+
+test('a decision that the service dispatches is asked for until it is recorded', async () => {
+  const ledger = await fakeLedger({ 'letter.send': { execution: 'dispatched' } });
+  const inputs = freshInputs('letter.send');
+  const pending = await errorOf(clientOf(ledger, { retry: { tries: 1 } }).decide(inputs));
+  expect(pending).toMatchObject({ name: 'StillInFlight', decisionId: expect.any(String), state: 'in_flight' });
+  const outcome = await clientOf(ledger).decide(inputs);
+  expect(outcome).toMatchObject({ decisionId: (pending as StillInFlight).decisionId, effect: { kind: 'letter.send' } });
+  const whole = await clientOf(ledger).decide(freshInputs('letter.send'));
+  expect(whole.outcome.status).toBe('applied');
+  await ledger.stop();
 });
 
 describe('the pause', () => {

@@ -121,6 +121,8 @@ describe('over a file store', () => {
       await pause(50);
       return (runs += 1);
     };
+    // So that all of them have opened the record, and send its nonce, before the first is given the lease.
+    ledger.road.plan('register', ...Array.from({ length: 8 }, () => ({ kind: 'slow', ms: 300 }) as const));
     const clients = Array.from({ length: 8 }, () => clientOf(ledger, { store: fileStore(folder), waitSeconds: 3 }));
     const outcomes = await Promise.all(clients.map((client) => client.decide(inputs, run)));
     expect([runs, new Set(outcomes.map(({ ledgerEntryId }) => ledgerEntryId)).size]).toEqual([1, 1]);

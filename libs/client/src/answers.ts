@@ -133,7 +133,7 @@ export function errorOf(answer: Answer, asked: Asked): LedgerError {
 /** The error for tries that ran out. */
 export function exhaustionOf(exhausted: Exhausted, asked: Asked): LedgerError {
   const { last } = exhausted;
-  const facts = factsOf(last?.body ?? null, { cause: exhausted.cause, ...asked });
+  const facts = factsOf(last?.body ?? null, { ...asked, cause: asked.cause ?? exhausted.cause });
   if (last?.status === 202 || facts.problem?.['code'] === 'in-flight') {
     return new StillInFlight('The decision is still in flight.', { ...facts, state: facts.state ?? 'in_flight' });
   }

@@ -139,6 +139,7 @@ async function confirm(means: Means, begun: Begun, given: Claim, signal?: AbortS
   try {
     const answer = await exchange(means.transport, post, { key, decisionId }, signal);
     if (answer.status === 200) {
+      signal?.throwIfAborted();
       const lockedUntil = answer.body?.['lockedUntil'];
       return {
         claim: given,

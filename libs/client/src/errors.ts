@@ -139,8 +139,9 @@ export class StillInFlight extends LedgerError {
 }
 
 /**
- * The tries or the budget ran out without a usable answer. `cause` is the last failure of the network, if it was one. What was to be
- * said stays in the store: the next `decide` with the same inputs, or `resume`, says it with the same bytes.
+ * The tries or the budget ran out without a usable answer. `cause` is what `run` threw, if it did, else the last failure of the
+ * network. What was to be said stays in the store: the next `decide` with the same inputs, or `resume`, says it with the
+ * same bytes.
  */
 export class Unavailable extends LedgerError {
   override readonly name = 'Unavailable';

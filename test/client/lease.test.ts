@@ -21,7 +21,9 @@ describe.each(LEDGERS)('against %s', (_, start) => {
         return signal.aborted;
       });
       await pause(3_000);
-      const twin = await errorOf(clientOf(ledger, { retry: { tries: 1 } }).decide(inputs, () => 'twin'));
+      const twin = await errorOf(
+        clientOf(ledger, { waitSeconds: 0, retry: { tries: 1 } }).decide(inputs, () => 'twin'),
+      );
       expect(twin).toBeInstanceOf(StillInFlight);
       expect((await slow).outcome.result).toBe(false);
       const renewals = ledger.road.seen.slice(since).filter(({ route }) => route === 'lease').length;

@@ -173,6 +173,30 @@ describe.each(LEDGERS)('against %s', (_, start) => {
     expect(await client.decide(inputs, () => 'again')).toMatchObject({ outcome: { result: 'paid' } });
   });
 
+  test.each([403, 407, 409])(
+    'a proxy’s %s to a report is not the service’s word: the outcome is kept',
+    async (status) => {
+      const client = clientOf(ledger);
+      const inputs = freshInputs('refund.create');
+      ledger.road.plan('completion', { kind: 'instead', status, text: '<html>Blocked</html>' });
+      expect(await errorOf(client.decide(inputs, () => 'paid'))).toMatchObject({
+        name: 'Rejected',
+        status,
+        problem: null,
+      });
+      expect(await client.decide(inputs, () => 'again')).toMatchObject({
+        outcome: { result: 'paid' },
+        replayed: false,
+      });
+    },
+  );
+
+  test('a proxy’s 413 to a completion leaves the outcome unknown: it would never pass', async () => {
+    ledger.road.plan('completion', { kind: 'instead', status: 413, text: '<html>Too large</html>' });
+    const error = await errorOf(clientOf(ledger).decide(freshInputs('refund.create'), () => 'paid'));
+    expect(error).toMatchObject({ name: 'OutcomeUnknown', state: 'unknown', cause: { status: 413 } });
+  });
+
   test('the budget ends it before the tries do', async () => {
     ledger.road.always('register', problem(503, 'unavailable', true));
     const since = performance.now();

@@ -191,11 +191,12 @@ async function report<T>(means: Means, id: string, begun: Begun, what: Report, c
     return state;
   }
   const error = errorOf(answer, asked);
-  if (what.route === 'completion' && (answer.status === 400 || answer.status === 413)) {
-    const instead = endingOfRejected(leaseTokenOf(what), what, error);
-    return end(means, id, begun, instead);
+  // Too large is too large, also for a proxy; what is ill-formed, only the service knows.
+  const cannotBeTaken = answer.status === 413 || (answer.status === 400 && error.problem !== null);
+  if (what.route === 'completion' && cannotBeTaken) {
+    return end(means, id, begun, endingOfRejected(leaseTokenOf(what), what, error));
   }
-  if (!isCredentialFault(error)) await journal.forget(begun);
+  if (!isKept(error)) await journal.forget(begun);
   throw await closing(journal, id, error);
 }
 
@@ -238,18 +239,21 @@ async function exchange(transport: Transport, post: Post, asked: Asked, signal?:
 /** Forgets what an error has made pointless to keep, and gives the error back. */
 async function closing(journal: Journal, id: string, error: LedgerError): Promise<LedgerError> {
   if (error instanceof Refused || error instanceof DuplicateSubject) await journal.finish(id);
-  else if (!isCredentialFault(error)) await journal.close(id);
+  else if (!isKept(error)) await journal.close(id);
   return error;
 }
 
-/** With another token the same bytes may be taken: they are kept. So they are where another tenant's token finds nothing. */
-function isCredentialFault(error: unknown): boolean {
-  return error instanceof Rejected && [401, 403, 404].includes(error.status);
+/**
+ * With another token the same bytes may be taken, and where another tenant's token finds nothing too. What did not come from
+ * the service, as a proxy's page, says nothing about what the service would say.
+ */
+function isKept(error: unknown): boolean {
+  return error instanceof Rejected && (error.problem === null || [401, 403, 404].includes(error.status));
 }
 
 /** Whether what was to be said is kept, and may be taken another time. */
 export function isComingBack(error: unknown): boolean {
-  return error instanceof Unavailable || error instanceof StillInFlight || isCredentialFault(error);
+  return error instanceof Unavailable || error instanceof StillInFlight || isKept(error);
 }
 
 function why(cause: unknown): string {

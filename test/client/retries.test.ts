@@ -173,7 +173,7 @@ describe.each(LEDGERS)('against %s', (_, start) => {
     expect(await client.decide(inputs, () => 'again')).toMatchObject({ outcome: { result: 'paid' } });
   });
 
-  test.each([403, 407, 409])(
+  test.each([403, 409, 451])(
     'a proxy’s %s to a report is not the service’s word: the outcome is kept',
     async (status) => {
       const client = clientOf(ledger);

@@ -104,9 +104,9 @@ BEGIN
       SELECT r.idem_key, r.decision_id, r.ledger_entry_id, r.credential_id, r.retention_seconds,
              coalesce(r.refusal_reason, 'duplicate-subject') AS reason,
              w.decision_id AS winner_decision_id,
-             r.refused_head || rfc3339(v_refused_at) || '"' || coalesce(
-               format(',"winner":{"decisionId":"%s","key":%s,"recordedAt":"%s"}', w.decision_id, to_json(w.idem_key), rfc3339(w.recorded_at)),
-               '') || '}' AS body
+             r.refused_head || rfc3339(v_refused_at) || '"' || CASE WHEN w.decision_id IS NULL THEN '' ELSE
+               format(',"winner":{"decisionId":"%s","key":%s,"recordedAt":"%s"}', w.decision_id, to_json(w.idem_key), rfc3339(w.recorded_at))
+               END || '}' AS body
         FROM unnest(p_rows) r
         LEFT JOIN LATERAL (
           SELECT l.decision_id, l.idem_key, l.recorded_at

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listen, type Database, type Settings } from '#database';
 import { Breakers, DispatchTargets } from '#effects';
-import { DISPATCH_CHANNEL, type Dispatches } from '#ledger';
+import { DISPATCH_CHANNEL, type Dispatches, type DispatchJob } from '#ledger';
 import type { WorkerLog } from './loop.js';
 import { makeTry, type TryParts } from './try.js';
 
@@ -80,7 +80,7 @@ export class Dispatcher {
       if (room <= 0 || this.stopping.signal.aborted) return;
       this.noticed.delete(tenant);
       const jobs = await this.dispatches.claim(tenant, room, this.busyHosts());
-      for (const job of jobs) this.start(job.host, makeTry(job, this.parts));
+      for (const job of jobs) this.start(job);
       // The next tenant has its turn before this one is asked for more.
       if (jobs.length === room) this.noticed.add(tenant);
       else await this.look([tenant]);
@@ -100,12 +100,18 @@ export class Dispatcher {
     return [...counts].filter(([, count]) => count > MOST_OF_A_HOST - CLAIMED_AT_ONCE).map(([host]) => host);
   }
 
-  private start(host: string, trying: Promise<void>): void {
-    const ended = trying.finally(() => {
+  private start(job: DispatchJob): void {
+    const ended = makeTry(job, this.parts).then((pauseMs) => {
       this.underWay.delete(ended);
+      if (pauseMs !== null) this.expect(job.tenant, performance.now() + pauseMs);
       this.wake.abort();
     });
-    this.underWay.set(ended, host);
+    this.underWay.set(ended, job.host);
+  }
+
+  /** Looks at a tenant at a given time, if not before. */
+  private expect(tenant: string, at: number): void {
+    this.dueAt.set(tenant, Math.min(at, this.dueAt.get(tenant) ?? Infinity));
   }
 
   /** Asks when the next try of each of these tenants is due. */

@@ -20,8 +20,12 @@ export interface TryParts {
   readonly giveUp: AbortSignal;
 }
 
-/** Makes one try that was claimed: the call, under a lease that is kept meanwhile, and the report on it. Never throws. */
-export async function makeTry(job: DispatchJob, parts: TryParts): Promise<void> {
+/**
+ * Makes one try that was claimed: the call, under a lease that is kept meanwhile, and the report on it. Never throws.
+ *
+ * @returns in how many milliseconds there is to be another try; null if there is none, or not for this worker to know
+ */
+export async function makeTry(job: DispatchJob, parts: TryParts): Promise<number | null> {
   const startedAt = performance.now();
   const keeper = new LeaseKeeper(parts.dispatches, job);
   try {
@@ -32,8 +36,10 @@ export async function makeTry(job: DispatchJob, parts: TryParts): Promise<void> 
     const pause = pauseMs(job.tries, Math.max(retryAfterMs ?? 0, openForMs));
     const state = await report(job, outcome, pause, startedAt, parts);
     logTry(job, outcome, { state, pause, latencyMs }, parts.log);
+    return state === 'in_flight' ? pause : null;
   } catch (error) {
     parts.log.error(error);
+    return null;
   } finally {
     keeper.stop();
   }

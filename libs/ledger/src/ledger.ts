@@ -152,7 +152,8 @@ export class Ledger {
       ],
     );
     if (!isLast && answers[0]?.disposition === 'in_flight') throw new HeldByAnother();
-    return answers;
+    // How a lease stands is told without the request's place in its batch.
+    return answers.map((answer) => ({ ...answer, ordinal: Number(row['ordinal']) }));
   }
 
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */

@@ -23,7 +23,8 @@ export function canonicalAddress(address: string): string | null {
  * Teredo): what such an address reaches depends on who routes it.
  */
 export function isPublicAddress(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false;
+  // The parser also takes what only old programs call an address, such as 1.2.3.
+  if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
   if (parsed.range() !== 'unicast') return false;
   return parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST_V6);
@@ -31,5 +32,5 @@ export function isPublicAddress(address: string): boolean {
 
 /** Whether an address is this machine's own. */
 export function isLoopbackAddress(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.parse(address).range() === 'loopback';
+  return isIP(address) !== 0 && ipaddr.parse(address).range() === 'loopback';
 }

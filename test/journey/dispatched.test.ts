@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setDispatchStage, type DispatchStage } from '../support/dispatching.js';
+import { dispositions } from '../support/audit.js';
+
+let stage: DispatchStage;
+beforeAll(async () => {
+  stage = await setDispatchStage();
+  await stage.act('refund.pay');
+});
+afterAll(() => stage?.clear());
+
+const WAIT = { prefer: 'wait=20' };
+
+describe('a dispatched decision', () => {
+  test('is 202 at once, with the keys that go downstream, and no lease', async () => {
+    const reply = await stage.decide('at-once', 'refund.pay', [{ waitMs: 500 }]);
+    expect(reply.status).toBe(202);
+    expect(reply.headers.get('location')).toBe(`/v1/decisions/${reply.body.decisionId}`);
+    expect(Object.keys(reply.body)).toEqual([
+      'decisionId',
+      'key',
+      'keySource',
+      'contentKey',
+      'state',
+      'downstreamKeys',
+    ]);
+    expect(reply.body).toMatchObject({ key: 'at-once', keySource: 'client', state: 'in_flight' });
+    expect(Object.keys(reply.body.downstreamKeys)).toEqual(['key', 'hex40', 'hex32', 'uuid4']);
+    const settled = await stage.settled(reply.body.decisionId);
+    expect(settled.body).toMatchObject({ state: 'completed', outcome: { status: 'applied' } });
+    expect(settled.body.effect).toMatchObject({
+      kind: 'refund.pay',
+      result: { reference: 'ref-at-once' },
+      externalRef: null,
+    });
+    expect(settled.body.ledgerEntry.recordedBy).toBe('worker');
+  });
+
+  test('sends the RFC 8785 bytes of the params, once, with the key in its header', async () => {
+    const params = { z: 1, a: 'é', script: [{}], n: { b: [1.5, 1e21], a: null } };
+    const body = { inputs: { ...baseInputs('bytes'), params } };
+    const reply = await stage.orchestrator.post('/v1/decisions', body, { 'idempotency-key': 'bytes', ...WAIT });
+    expect(reply.status).toBe(201);
+    const [arrival, ...others] = stage.provider.arrivals('bytes');
+    expect(others).toEqual([]);
+    expect(arrival?.method).toBe('POST');
+    expect(arrival?.body).toBe('{"a":"é","n":{"a":null,"b":[1.5,1e+21]},"script":[{}],"z":1}');
+    expect(arrival?.headers).toMatchObject({ 'content-type': 'application/json', 'idempotency-key': 'bytes' });
+  });
+
+  test('with Prefer: wait is answered with its outcome, as its own and not as a replay; a retry gets the same bytes', async () => {
+    const first = await stage.decide('waits', 'refund.pay', [{ waitMs: 300 }], WAIT);
+    expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([201, null]);
+    expect(first.headers.get('idempotency-expires')).not.toBeNull();
+    expect(first.body).toMatchObject({
+      state: 'completed',
+      outcome: { status: 'applied', result: { reference: 'ref-waits' } },
+    });
+    const again = await stage.decide('waits', 'refund.pay', [{ waitMs: 300 }]);
+    expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([201, first.text, 'true']);
+    expect(await dispositions(stage.database, 'waits')).toEqual({ created: 1, completed: 1, replayed: 1 });
+    expect(stage.provider.effects('waits')).toBe(1);
+  });
+
+  test('with Prefer: wait that is too short is still 202', async () => {
+    const reply = await stage.decide('short', 'refund.pay', [{ waitMs: 2_500 }], { prefer: 'wait=1' });
+    expect([reply.status, reply.body.state]).toEqual([202, 'in_flight']);
+    await stage.settled(reply.body.decisionId);
+  });
+
+  test('a twin waits and then replays; one that does not wait is told when to come back', async () => {
+    const first = await stage.decide('twin', 'refund.pay', [{ waitMs: 1_200 }]);
+    const hasty = await stage.decide('twin', 'refund.pay', [{ waitMs: 1_200 }], { prefer: 'wait=0' });
+    expect(hasty.status).toBe(409);
+    expect(hasty.body).toMatchObject({
+      code: 'in-flight',
+      retryable: true,
+      decisionId: first.body.decisionId,
+      state: 'in_flight',
+    });
+    expect(Number(hasty.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const patient = await stage.decide('twin', 'refund.pay', [{ waitMs: 1_200 }], { prefer: 'wait=10' });
+    expect([patient.status, patient.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+    const other = await stage.decide('twin', 'refund.pay', [{}]);
+    expect([other.status, other.body.code]).toEqual([422, 'fingerprint-mismatch']);
+    expect(stage.provider.arrivals('twin')).toHaveLength(1);
+  });
+
+  test.each([
+    ['key', 'Idempotency-Key'],
+    ['hex40', 'X-Reference'],
+    ['hex32', 'x-reference'],
+    ['uuid4', 'Request-Id'],
+  ])('sends the key as %s in %s, for client and content keys', async (keyForm, keyHeader) => {
+    await stage.act(`form.${keyForm}`, {
+      keyForm,
+      keyHeader,
+      url: stage.provider.url(`/?keyHeader=${keyHeader.toLowerCase()}`),
+    });
+    const client = await stage.decide(`form-${keyForm}`, `form.${keyForm}`, [{}], WAIT);
+    const body = { inputs: { ...baseInputs(keyForm), action: `form.${keyForm}` } };
+    const content = await stage.orchestrator.post('/v1/decisions', body, WAIT);
+    for (const { body: answered } of [client, content]) {
+      const { body: read } = await stage.orchestrator.get(`/v1/decisions/${answered.decisionId}`);
+      expect(stage.provider.effects(read.downstreamKeys[keyForm])).toBe(1);
+    }
+    expect([client.status, content.status, content.body.keySource]).toEqual([201, 201, 'content']);
+  });
+
+  test('in a batch ends like each alone, and all are waited for together', async () => {
+    const item = (key: string): unknown => ({
+      idempotencyKey: key,
+      inputs: { ...baseInputs(key), params: { key, script: [{ waitMs: 400 }] } },
+    });
+    const batch = { decisions: [item('b-1'), item('b-2'), item('b-1')] };
+    const { body } = await stage.orchestrator.post('/v1/decisions/batch', batch, { prefer: 'wait=15' });
+    expect(body.items.map((one: { status: number; replayed: boolean }) => [one.status, one.replayed])).toEqual([
+      [201, false],
+      [201, false],
+      [201, true],
+    ]);
+    const { body: quick } = await stage.orchestrator.post('/v1/decisions/batch', { decisions: [item('b-3')] });
+    expect(quick.items[0]).toMatchObject({ status: 202, body: { state: 'in_flight' } });
+    await stage.settled(quick.items[0].body.decisionId);
+  });
+
+  test('holds its subject from the claim on, and takes it for good', async () => {
+    await stage.act('case.settle', {}, { uniqueness: 'subject', sameContent: 'allow' });
+    const body = (key: string): unknown => ({
+      inputs: { ...baseInputs('held'), action: 'case.settle', params: { key, script: [{ waitMs: 800 }] } },
+    });
+    const first = await stage.orchestrator.decide(body('h-1'), 'h-1');
+    const rival = await stage.orchestrator.post('/v1/decisions', body('h-2'), {
+      'idempotency-key': 'h-2',
+      prefer: 'wait=0',
+    });
+    expect(rival.body).toMatchObject({ code: 'in-flight', decisionId: first.body.decisionId });
+    await stage.settled(first.body.decisionId);
+    const late = await stage.orchestrator.decide(body('h-2'), 'h-2');
+    expect(late.body).toMatchObject({ code: 'duplicate-subject', winner: { decisionId: first.body.decisionId } });
+    expect(stage.provider.arrivals('h-2')).toEqual([]);
+  });
+});
+
+function baseInputs(id: string): Record<string, unknown> {
+  return {
+    subject: { type: 'case', id },
+    action: 'refund.pay',
+    params: { id },
+    model: { id: 'm-1', version: '1' },
+    promptTemplateSha256: 'a'.repeat(64),
+    retrievalSnapshotId: 'rs-14',
+    policyVersion: 'pol-7',
+  };
+}

@@ -210,9 +210,9 @@ BEGIN
   RETURN NEXT;
 END $$;
 
--- How a queued decision ended, or that it has not yet, for the request that queued it and still listens. It records no
--- attempt: the request has been counted. A failure is no outcome: the key may run again, as after the first answer.
-CREATE FUNCTION dispatch_outcome(p_tenant text, p_decision_id uuid) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
+-- How queued decisions ended, for the requests that queued them and still listen; those that have not ended are left out. It
+-- records no attempt: the requests have been counted. A failure is no outcome: the key may run again, as after the first answer.
+CREATE FUNCTION dispatch_outcomes(p_tenant text, p_decision_ids uuid[]) RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('app.tenant', p_tenant, true);
   RETURN QUERY
@@ -224,5 +224,5 @@ BEGIN
       FROM decision_record d
       LEFT JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key AND l.decision_id = d.decision_id
       LEFT JOIN idempotency_record i ON i.tenant_id = d.tenant_id AND i.idem_key = d.idem_key AND i.decision_id = d.decision_id
-     WHERE d.tenant_id = p_tenant AND d.decision_id = p_decision_id;
+     WHERE d.tenant_id = p_tenant AND d.decision_id = ANY (p_decision_ids) AND (l.idem_key IS NOT NULL OR i.status IS DISTINCT FROM 'in_flight');
 END $$;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { setDispatchStage, type DispatchStage } from '../support/dispatching.js';
+import { NOWHERE, setDispatchStage, type DispatchStage } from '../support/dispatching.js';
 import { dispositions } from '../support/audit.js';
+import { putActions, until } from '../support/stage.js';
 
 let stage: DispatchStage;
 beforeAll(async () => {
@@ -140,6 +141,73 @@ describe('a dispatched decision', () => {
     expect(late.body).toMatchObject({ code: 'duplicate-subject', winner: { decisionId: first.body.decisionId } });
     expect(stage.provider.arrivals('h-2')).toEqual([]);
   });
+});
+
+describe('when the rules change', () => {
+  test('what is queued is sent under the rules it was queued under; what failed runs again under the new ones', async () => {
+    await stage.act('rule.moves', { maxAttempts: 1, url: stage.provider.url('/old') });
+    const slow = await stage.decide('moves-1', 'rule.moves', [{ waitMs: 600 }]);
+    await stage.act('rule.moves', { maxAttempts: 1, url: `http://${NOWHERE}/` });
+    expect((await stage.settled(slow.body.decisionId)).body.state).toBe('completed');
+    const failed = await until(
+      () => stage.decide('moves-2', 'rule.moves', [{}], WAIT),
+      ({ body }) => body.state === 'failed',
+    );
+    expect([failed.status, failed.body.state]).toEqual([202, 'failed']);
+    await stage.act('rule.moves', { url: stage.provider.url('/new') });
+    const mended = await until(
+      () => stage.decide('moves-2', 'rule.moves', [{}], WAIT),
+      ({ status }) => status === 201,
+    );
+    expect([mended.status, mended.body.decisionId]).toEqual([201, failed.body.decisionId]);
+    expect(stage.provider.arrivals('moves-1').map(({ path }) => path)).toEqual(['/old']);
+    expect(stage.provider.arrivals('moves-2').map(({ path }) => path)).toEqual(['/new']);
+  });
+
+  test('a lease that its caller let run out goes on with the worker, and what it did may have happened', async () => {
+    await putActions(stage.admin, { 'rule.turns': { execution: 'caller', leaseSeconds: 1 } });
+    const claimed = await stage.decide('turns', 'rule.turns', [{ status: 500 }]);
+    expect(claimed.body.lease.number).toBe(1);
+    await stage.act('rule.turns', { maxAttempts: 1, url: `http://${NOWHERE}/` });
+    const reply = await until(
+      () => stage.decide('turns', 'rule.turns', [{ status: 500 }], WAIT),
+      ({ body }) => body.code !== 'in-flight',
+    );
+    // The one try surely had no effect; what the caller did before it is not known.
+    expect([reply.status, reply.body.code]).toEqual([409, 'outcome-unknown']);
+  });
+
+  test('what is queued is not given to a caller', async () => {
+    await stage.act('rule.back', {});
+    const queued = await stage.decide('back', 'rule.back', [{ status: 429, headers: { 'retry-after': '3' } }, {}]);
+    await putActions(stage.admin, { 'rule.back': { execution: 'caller', leaseSeconds: 1 } });
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const script = [{ status: 429, headers: { 'retry-after': '3' } }, {}];
+    const caller = await stage.decide('back', 'rule.back', script, { prefer: 'wait=0' });
+    expect([caller.status, caller.body.code]).toEqual([409, 'in-flight']);
+    expect((await stage.settled(queued.body.decisionId)).body.state).toBe('completed');
+  });
+});
+
+test('the same content under another key waits for the first and ends in it', async () => {
+  const body = { inputs: { ...baseInputs('content'), params: { script: [{ waitMs: 700 }] } } };
+  const first = await stage.orchestrator.decide(body, 'content-1');
+  const second = await stage.orchestrator.post('/v1/decisions', body, { 'idempotency-key': 'content-2', ...WAIT });
+  expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+  expect(second.body).toMatchObject({ decisionId: first.body.decisionId, key: 'content-1' });
+  expect([...stage.provider.arrivals('content-1'), ...stage.provider.arrivals('content-2')]).toHaveLength(1);
+});
+
+test('connections to the database that break in the middle of a call cost nothing', async () => {
+  const { body } = await stage.decide('torn', 'refund.pay', [{ waitMs: 800 }]);
+  while (stage.provider.arrivals('torn').length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  await stage.database.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'decision-ledger%'`,
+  );
+  expect((await stage.settled(body.decisionId)).body.state).toBe('completed');
+  expect(stage.provider.arrivals('torn')).toHaveLength(1);
+  const next = await stage.decide('after-torn', 'refund.pay', [{}], WAIT);
+  expect(next.status).toBe(201);
 });
 
 function baseInputs(id: string): Record<string, unknown> {

@@ -47,7 +47,7 @@ describe('a circuit', () => {
       expect(breakers.admit('a')).toBe(openMs);
       now += openMs;
       expect(breakers.admit('a')).toBeNull();
-      expect(breakers.admit('a')).toBe(250);
+      expect(breakers.admit('a')).toBe(1_000);
       fail(breakers, 1);
     }
     now += 30_000;

@@ -2,6 +2,9 @@ import { inputs, type Client, type Reply } from './client.js';
 import { startProvider, type Provider, type Step } from './provider.js';
 import { putActions, setStage, until, type Stage } from './stage.js';
 
+/** A host that may be called, and that nobody is at: every connection is refused. */
+export const NOWHERE = '127.0.0.1:1';
+
 /** A stage with another system beside it, which the service may call. */
 export interface DispatchStage extends Stage {
   readonly provider: Provider;
@@ -24,7 +27,7 @@ export interface DispatchStage extends Stage {
 
 export async function setDispatchStage(env: Readonly<Record<string, string>> = {}): Promise<DispatchStage> {
   const provider = await startProvider();
-  const stage = await setStage({ env: { DISPATCH_ALLOWED_HOSTS: provider.host, ...env } });
+  const stage = await setStage({ env: { DISPATCH_ALLOWED_HOSTS: `${provider.host},${NOWHERE}`, ...env } });
   return {
     ...stage,
     provider,
@@ -49,7 +52,7 @@ export function request(key: string, action: string, script: readonly Step[] = [
 export function settled(client: Client, decisionId: string, limitMs = 20_000): Promise<Reply> {
   return until(
     () => client.get(`/v1/decisions/${decisionId}`),
-    ({ body }) => body.state !== 'in_flight',
+    ({ status, body }) => status === 200 && body.state !== 'in_flight',
     limitMs,
   );
 }

@@ -25,7 +25,7 @@ export class Dispatcher {
   private readonly givingUp = new AbortController();
   private readonly breakers = new Breakers();
   private readonly parts: TryParts;
-  private readonly underWay = new Map<Promise<void>, string>();
+  private readonly underWay = new Map<DispatchJob, Promise<void>>();
   /** Tenants that something was just queued for. */
   private readonly noticed = new Set<string>();
   /** When each tenant's next try is due, on the clock of `performance.now()`. */
@@ -42,7 +42,7 @@ export class Dispatcher {
     this.parts = { dispatches, targets, breakers: this.breakers, log, giveUp: this.givingUp.signal };
   }
 
-  /** Until {@link stop}. */
+  /** Until {@link stop}, and until the calls that are under way then have ended. */
   async run(database: Database): Promise<void> {
     const listener = listen(database, DISPATCH_CHANNEL, (tenant) => {
       this.noticed.add(tenant);
@@ -62,16 +62,14 @@ export class Dispatcher {
         await this.pause(AFTER_FAILURE_MS);
       }
     }
-    await listener.close();
+    await Promise.all([listener.close(), ...this.underWay.values()]);
   }
 
-  /** Claims nothing more, and lets the calls under way end; those that do not are cut off, and reported as that. */
-  async stop(): Promise<void> {
+  /** Claims nothing more, and lets the calls under way end; those that do not in time are cut off, and reported as that. */
+  stop(): void {
     this.stopping.abort();
     this.wake.abort();
-    const cutOff = setTimeout(() => this.givingUp.abort(), STOP_MS);
-    while (this.underWay.size > 0) await Promise.all(this.underWay.keys());
-    clearTimeout(cutOff);
+    setTimeout(() => this.givingUp.abort(), STOP_MS).unref();
   }
 
   private async claimDue(): Promise<void> {
@@ -96,17 +94,19 @@ export class Dispatcher {
   /** Hosts with so many calls under way that what is claimed at once could be too many. */
   private busyHosts(): string[] {
     const counts = new Map<string, number>();
-    for (const host of this.underWay.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
+    for (const { host } of this.underWay.keys()) counts.set(host, (counts.get(host) ?? 0) + 1);
     return [...counts].filter(([, count]) => count > MOST_OF_A_HOST - CLAIMED_AT_ONCE).map(([host]) => host);
   }
 
   private start(job: DispatchJob): void {
-    const ended = makeTry(job, this.parts).then((pauseMs) => {
-      this.underWay.delete(ended);
-      if (pauseMs !== null) this.expect(job.tenant, performance.now() + pauseMs);
-      this.wake.abort();
-    });
-    this.underWay.set(ended, job.host);
+    this.underWay.set(job, this.follow(job));
+  }
+
+  private async follow(job: DispatchJob): Promise<void> {
+    const pauseMs = await makeTry(job, this.parts);
+    this.underWay.delete(job);
+    if (pauseMs !== null) this.expect(job.tenant, performance.now() + pauseMs);
+    this.wake.abort();
   }
 
   /** Looks at a tenant at a given time, if not before. */

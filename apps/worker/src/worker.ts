@@ -45,7 +45,7 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     unfinished: () => unfinished,
     async stop() {
       stopping.abort();
-      await dispatcher.stop();
+      dispatcher.stop();
       await running;
     },
   };

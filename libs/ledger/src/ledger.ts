@@ -16,7 +16,7 @@ import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
-import { awaitDispatch } from './dispatch-outcome.js';
+import { awaitDispatches } from './dispatch-outcome.js';
 import { claimedAnswer } from './lease.js';
 import { HeldByAnother, LOCK_TIMEOUT_MS, patiently, StillInFlight, type Patience } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
@@ -59,19 +59,29 @@ export class Ledger {
     const plans = await Promise.all(requests.map((request, ordinal) => this.plan(arrival, request, ordinal)));
     const answers: (Answer | Problem)[] = [];
     for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, twinMs)));
-    return Promise.all(answers.map((answer, index) => this.listenOn(arrival, plans[index], answer, deadline)));
+    return this.listenOn(arrival, plans, answers, deadline);
   }
 
   /** Whoever queued a decision, and has the time, is told how it ended. */
   private async listenOn(
     arrival: Arrival,
-    plan: Plan | undefined,
-    answer: Answer | Problem,
+    plans: readonly Plan[],
+    answers: readonly (Answer | Problem)[],
     deadline: number,
-  ): Promise<Answer | Problem> {
-    if (plan?.kind !== 'dispatch' || answer instanceof Problem || answer.status !== CLAIMED) return answer;
-    const row = await awaitDispatch(this.database, arrival.caller.tenant, plan.row, answer, deadline).catch(() => null);
-    return row === null ? answer : this.answer(arrival, plan, [row]);
+  ): Promise<(Answer | Problem)[]> {
+    const queued = answers.map((answer, index) =>
+      plans[index]?.kind === 'dispatch' && !(answer instanceof Problem) && answer.status === CLAIMED
+        ? answer.decisionId
+        : null,
+    );
+    const ended = await awaitDispatches(this.database, arrival.caller.tenant, queued, deadline);
+    return Promise.all(
+      answers.map(async (answer, index) => {
+        const row = ended.get(queued[index] ?? '');
+        const plan = plans[index];
+        return row === undefined || plan === undefined ? answer : this.answer(arrival, plan, [inPlace(row, plan)]);
+      }),
+    );
   }
 
   /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
@@ -152,8 +162,7 @@ export class Ledger {
       ],
     );
     if (!isLast && answers[0]?.disposition === 'in_flight') throw new HeldByAnother();
-    // How a lease stands is told without the request's place in its batch.
-    return answers.map((answer) => ({ ...answer, ordinal: Number(row['ordinal']) }));
+    return answers.map((answer) => inPlace(answer, plan));
   }
 
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */
@@ -210,6 +219,11 @@ async function recordAround(
     JSON.stringify([concluded]),
     isApplied,
   ]);
+}
+
+/** How a lease stands is told without the request's place in its batch. */
+function inPlace(answer: AnswerRow, { row }: Plan): AnswerRow {
+  return { ...answer, ordinal: Number(row['ordinal']) };
 }
 
 /** What neighbours in a batch may share a transaction for; handlers and claims have one each. */

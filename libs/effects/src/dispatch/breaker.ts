@@ -3,8 +3,8 @@ const FAILURES_TO_OPEN = 5;
 /** A host that is only restarting is asked again soon; one that stays down less and less often. */
 const FIRST_OPEN_MS = 1_000;
 const LONGEST_OPEN_MS = 30_000;
-/** While one call finds out whether the host is back, the others look again this much later. */
-const PROBE_PAUSE_MS = 250;
+/** While one call finds out whether the host is back, the others look again this much later: each look counts as a try. */
+const PROBE_PAUSE_MS = 1_000;
 
 interface Circuit {
   failures: number;

@@ -124,3 +124,16 @@ test('a stop lets the call under way end', async () => {
   expect((await stage.orchestrator.get(`/v1/decisions/${body.decisionId}`)).body.state).toBe('completed');
   expect(stage.provider.arrivals('stop')).toHaveLength(1);
 });
+
+test('a stop cuts off a call that takes too long, and another worker goes on at once', async () => {
+  await stage.act('refund.endless', { timeoutMs: 60_000 }, { leaseSeconds: 60 });
+  const { body } = await stage.decide('cut', 'refund.endless', [{ waitBeforeMs: 50_000, acts: false }, {}]);
+  await arrived('cut');
+  const startedAt = performance.now();
+  expect(await worker.stop()).toBe(0);
+  expect(performance.now() - startedAt).toBeLessThan(18_000);
+  const successor = await stage.addService(WORKER_ONLY);
+  expect((await stage.settled(body.decisionId)).body.state).toBe('completed');
+  expect([stage.provider.arrivals('cut').length, stage.provider.effects('cut')]).toEqual([2, 1]);
+  await successor.stop();
+});

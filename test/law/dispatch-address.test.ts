@@ -119,28 +119,51 @@ describe('the lookup of a connection', () => {
     readonly error: NodeJS.ErrnoException | null;
     readonly address: unknown;
   }
-  const resolve = (of: DispatchTargets, url: string, all: boolean): Promise<Found> =>
+  const ZONE: Readonly<Record<string, readonly string[]>> = {
+    'pay.example': ['8.8.8.8', '2606:4700::1111'],
+    'evil.example': ['10.0.0.7'],
+    'mixed.example': ['8.8.8.8', '169.254.169.254'],
+    'mapped.example': ['::ffff:127.0.0.1'],
+    'loop.example': ['127.0.0.1'],
+    localhost: ['127.0.0.1', '::1'],
+  };
+  const { dispatchAllowedHosts } = readSettings({ DISPATCH_ALLOWED_HOSTS: Object.keys(ZONE).join(',') });
+  const zoned = new DispatchTargets(
+    dispatchAllowedHosts,
+    () => undefined,
+    (hostname, _options, found) =>
+      found(
+        null,
+        (ZONE[hostname] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      ),
+  );
+  const resolve = (of: DispatchTargets, hostname: string, all: boolean): Promise<Found> =>
     new Promise((done) =>
-      of.lookupFor(new URL(url))(new URL(url).hostname, { all }, (error, address) => done({ error, address })),
+      of.lookupFor(new URL(`http://${hostname}/`))(hostname, { all }, (error, address) => done({ error, address })),
     );
 
-  test.each([true, false])('gives what it has checked (all: %s)', async (all) => {
-    const { error, address } = await resolve(targets('localhost'), 'http://localhost/', all);
-    expect(error).toBeNull();
-    expect(JSON.stringify(address)).toMatch(/127\.0\.0\.1|::1/);
+  test.each(['pay.example', 'localhost'])('gives the addresses of %s that it has checked', async (hostname) => {
+    const every = await resolve(zoned, hostname, true);
+    expect([every.error, (every.address as { address: string }[]).map(({ address }) => address)]).toEqual([
+      null,
+      ZONE[hostname],
+    ]);
+    expect(await resolve(zoned, hostname, false)).toEqual({ error: null, address: ZONE[hostname]?.[0] });
   });
 
-  test.each([true, false])(
-    'fails for a name that stands for an address which may not be called (all: %s)',
-    async (all) => {
-      // The list has the name, and not as "localhost": any other name that resolves to this machine is refused.
-      const { error } = await resolve(targets('localhost.localdomain,LOCALHOST'), 'http://localhost./', all);
-      expect(error).not.toBeNull();
+  test.each(['evil.example', 'mixed.example', 'mapped.example', 'loop.example'])(
+    'gives none for %s',
+    async (hostname) => {
+      for (const all of [true, false]) {
+        const { error, address } = await resolve(zoned, hostname, all);
+        expect([error?.code, address]).toEqual(['ADDRESS_NOT_ALLOWED', []]);
+      }
     },
   );
 
-  test('fails for a name that nobody knows', async () => {
-    const { error } = await resolve(targets('no-such-host.invalid'), 'http://no-such-host.invalid/', true);
+  test('fails for a name without an address, and for one that nobody knows', async () => {
+    expect((await resolve(zoned, 'empty.example', true)).error).not.toBeNull();
+    const { error } = await resolve(targets('no-such-host.invalid'), 'no-such-host.invalid', true);
     expect(error?.code).toMatch(/ENOTFOUND|EAI_AGAIN/);
   });
 });

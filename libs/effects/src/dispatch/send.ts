@@ -119,9 +119,10 @@ function exchange(
     const stopped = (): void => breakOff('stopped', false);
     const timer = setTimeout(() => breakOff('timeout'), timeoutMs);
 
+    // Before anything can end the request: an error that nobody listens to would end the process.
+    request.on('error', (error) => breakOff(failureOf(error), failureOf(error) !== ADDRESS_NOT_ALLOWED));
     if (guard.signal.aborted) return stopped();
     guard.signal.addEventListener('abort', stopped);
-    request.on('error', (error) => breakOff(failureOf(error), failureOf(error) !== ADDRESS_NOT_ALLOWED));
     request.on('socket', (socket) => {
       socket.once(url.startsWith('https:') ? 'secureConnect' : 'connect', () => {
         if (!guard.maySend()) return breakOff('lease-over', false);

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns';
+import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { addressOfHost, canonicalAddress, isLoopbackAddress, isPublicAddress } from './address.js';
 
@@ -17,12 +17,20 @@ interface Allowed {
   readonly port: number | null;
 }
 
+/** Gives every address of a name, as `dns.lookup` does. */
+type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  found: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
 /** What may be called, and with which secrets. Both are the operator's to say, not a tenant's. */
 export class DispatchTargets {
   constructor(
     private readonly allowed: readonly Allowed[],
     /** The secret of a variable, if there is one. */
     readonly secret: (variable: string) => string | undefined,
+    private readonly resolve: Resolve = lookup,
   ) {}
 
   /** Whether the host of a URL is on the list. What its name resolves to is looked at by {@link allowsAddress}. */
@@ -54,7 +62,7 @@ export class DispatchTargets {
    */
   lookupFor(url: URL): LookupFunction {
     return (hostname, options, callback) => {
-      lookup(hostname, { ...options, all: true }, (error, found) => {
+      this.resolve(hostname, { ...options, all: true }, (error, found) => {
         const [first] = found ?? [];
         if (error !== null || first === undefined) callback(error ?? new Error('The name has no address'), []);
         else if (!found.every(({ address }) => this.allowsAddress(url, address)))

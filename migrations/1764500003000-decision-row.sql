@@ -33,7 +33,8 @@ CREATE TYPE decision_row AS (
   result text,                         -- RFC 8785 bytes of the effect's result; NULL while a handler has yet to give it
   applied_head text,                   -- the answer's bytes up to the time of recording, for each way it may end
   refused_head text,
-  refusal_reason text                  -- set when the effect's own rule said no
+  refusal_reason text,                 -- set when the effect's own rule said no
+  external_ref text                    -- the provider's reference, where the effect is outside
 );
 
 CREATE FUNCTION decision_rows(p_rows json) RETURNS decision_row[] LANGUAGE sql

@@ -46,13 +46,18 @@ CREATE TYPE decision_answer AS (
   expires_at_epoch double precision,
   winner_key text,
   winner_recorded_at text,
-  problem text
+  problem text,
+  lease_number integer,
+  locked_until text,
+  retry_after_seconds integer
 );
 
--- The first decision with this content.
+-- The first decision with this content that has an outcome.
 CREATE FUNCTION content_holder(p_tenant text, p_content_hash bytea) RETURNS uuid LANGUAGE sql STABLE
   RETURN (
-    SELECT d.decision_id FROM decision_record d
+    SELECT d.decision_id
+      FROM decision_record d
+      JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key AND l.decision_id = d.decision_id
      WHERE d.tenant_id = p_tenant AND d.content_hash = p_content_hash
      ORDER BY d.received_at, d.decision_id
      LIMIT 1);
@@ -77,7 +82,9 @@ END;
 
 -- Appends the entries, completes what was refused or resolved to another key's decision, answers every request of the
 -- batch and records its attempt. The four sets of decisions each hold the next: all, claimed, recorded, applied.
-CREATE FUNCTION conclude_decisions(p_tenant text, p_rows decision_row[], p_claimed uuid[], p_recorded uuid[], p_applied uuid[], p_at timestamptz)
+-- p_as names the attempt that brought an outcome, where it was not the request itself: 'completed' or 'resolved'.
+CREATE FUNCTION conclude_decisions(p_tenant text, p_rows decision_row[], p_claimed uuid[], p_recorded uuid[], p_applied uuid[], p_at timestamptz,
+                                   p_as text DEFAULT NULL)
   RETURNS SETOF decision_answer LANGUAGE plpgsql AS $$
 DECLARE
   v_refused_at timestamptz;
@@ -86,16 +93,16 @@ DECLARE
 BEGIN
   IF cardinality(p_applied) > 0 THEN
     INSERT INTO ledger_entry
-      (tenant_id, ledger_entry_id, idem_key, decision_id, outcome, effect_id, result, credential_id, recorded_at, response_expires_at)
-    SELECT p_tenant, r.ledger_entry_id, r.idem_key, r.decision_id, 'applied', r.effect_id, r.result, r.credential_id, p_at,
+      (tenant_id, ledger_entry_id, idem_key, decision_id, outcome, effect_id, result, external_ref, credential_id, recorded_at, response_expires_at)
+    SELECT p_tenant, r.ledger_entry_id, r.idem_key, r.decision_id, 'applied', r.effect_id, r.result, r.external_ref, r.credential_id, p_at,
            p_at + make_interval(secs => r.retention_seconds)
       FROM unnest(p_rows) r
      WHERE r.decision_id = ANY (p_applied)
      ORDER BY r.idem_key;
     SELECT array_agg(ROW(
-             r.ordinal, 'created', r.decision_id, 'completed', 201, r.applied_head || rfc3339(p_at) || '"}',
+             r.ordinal, coalesce(p_as, 'created'), r.decision_id, 'completed', 201, r.applied_head || rfc3339(p_at) || '"}',
              extract(epoch FROM p_at + make_interval(secs => r.retention_seconds))::double precision,
-             r.idem_key, rfc3339(p_at), NULL)::decision_answer)
+             r.idem_key, rfc3339(p_at), NULL, NULL, NULL, NULL)::decision_answer)
       INTO v_answers
       FROM unnest(p_rows) r
      WHERE r.decision_id = ANY (p_applied);
@@ -167,9 +174,13 @@ BEGIN
              rfc3339(l.recorded_at),
              CASE WHEN verdict.disposition = 'mismatch' THEN 'fingerprint-mismatch'
                   WHEN verdict.disposition = 'in_flight' THEN 'in-flight'
+                  WHEN verdict.disposition = 'unknown' THEN 'outcome-unknown'
                   WHEN verdict.disposition = 'same_content' AND r.same_content = 'refuse' THEN 'same-content'
                   WHEN l.winner_decision_id IS NOT NULL THEN 'duplicate-subject'
-                  WHEN l.outcome = 'refused' THEN 'refused' END
+                  WHEN l.outcome = 'refused' THEN 'refused' END,
+             i.lease_number,
+             rfc3339(i.locked_until),
+             greatest(1, ceil(extract(epoch FROM i.locked_until - clock_timestamp())))::integer
            )::decision_answer)
       INTO v_found
       FROM unnest(p_rows) r
@@ -183,14 +194,15 @@ BEGIN
          WHERE l.tenant_id = p_tenant AND l.idem_key = d.idem_key OFFSET 0
       ) l ON true
       LEFT JOIN LATERAL (
-        SELECT i.status, i.response_body FROM idempotency_record i WHERE i.tenant_id = p_tenant AND i.idem_key = d.idem_key OFFSET 0
+        SELECT i.status, i.response_body, i.lease_number, i.locked_until FROM idempotency_record i WHERE i.tenant_id = p_tenant AND i.idem_key = d.idem_key OFFSET 0
       ) i ON true
      CROSS JOIN LATERAL (SELECT CASE
-             WHEN r.decision_id = ANY (p_recorded) THEN 'refused'
+             WHEN r.decision_id = ANY (p_recorded) THEN coalesce(p_as, 'refused')
              WHEN r.decision_id = ANY (p_claimed) THEN 'same_content'
              -- Its key was claimed by an item before it in this batch, refused for its content, and is unused again.
              WHEN k.decision_id IS NULL THEN 'same_content'
              WHEN k.fingerprint <> r.fingerprint THEN 'mismatch'
+             WHEN l.idem_key IS NULL AND i.status = 'unknown' THEN 'unknown'
              WHEN l.idem_key IS NULL THEN 'in_flight'
              ELSE 'replayed' END AS disposition) verdict
      WHERE NOT r.decision_id = ANY (p_applied);
@@ -203,7 +215,7 @@ BEGIN
 
   INSERT INTO attempt
     (tenant_id, attempt_id, idem_key, decision_id, action, disposition, won, evidence, request_id, credential_id, received_at, latency_ms, problem)
-  SELECT p_tenant, r.attempt_id, r.idem_key, a.decision_id, r.action, a.disposition, a.disposition IN ('created', 'refused'), r.evidence,
+  SELECT p_tenant, r.attempt_id, r.idem_key, a.decision_id, r.action, a.disposition, a.disposition IN ('created', 'refused', 'completed', 'resolved'), r.evidence,
          r.request_id, r.credential_id, statement_timestamp(),
          r.elapsed_ms + extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000, a.problem
     FROM unnest(p_rows) r

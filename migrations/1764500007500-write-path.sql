@@ -30,7 +30,9 @@ BEGIN
   PERFORM enter_tenant(p_tenant, p_lock_timeout_ms);
   v_rows := decision_rows(p_rows);
   v_at := clock_timestamp();
+  PERFORM forget_failed(p_tenant, v_rows);
   v_claimed := claim_keys(p_tenant, without_entry(p_tenant, v_rows), v_at);
+  PERFORM yield_to_holds(p_tenant, v_rows, v_claimed);
   v_recorded := record_inputs(p_tenant, v_rows, v_claimed, v_at);
   v_applied := apply_effects(p_tenant, v_rows, v_recorded, v_at);
   RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_rows, v_claimed, v_recorded, v_applied, v_at);
@@ -63,7 +65,9 @@ BEGIN
   PERFORM enter_tenant(p_tenant, p_lock_timeout_ms);
   v_rows := decision_rows(p_rows);
   v_at := clock_timestamp();
+  PERFORM forget_failed(p_tenant, v_rows);
   v_claimed := claim_keys(p_tenant, without_entry(p_tenant, v_rows), v_at);
+  PERFORM yield_to_holds(p_tenant, v_rows, v_claimed);
   v_recorded := record_inputs(p_tenant, v_rows, v_claimed, v_at);
   IF cardinality(v_recorded) = 0 THEN
     RETURN QUERY SELECT * FROM conclude_decisions(p_tenant, v_rows, v_claimed, '{}', '{}', v_at);

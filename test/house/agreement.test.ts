@@ -104,26 +104,26 @@ const CONTRACT: Readonly<Record<string, readonly [status: number, retryable: boo
   refused: [409, false],
   'same-content': [409, false],
   'tenant-exists': [409, false],
+  'lease-lost': [409, false],
+  'outcome-unknown': [409, false],
+  'not-unknown': [409, false],
   'in-flight': [409, true],
   'too-large': [413, false],
   'unsupported-media-type': [415, false],
   'fingerprint-mismatch': [422, false],
   'key-derivation-mismatch': [422, false],
   'unknown-action': [422, false],
-  'unsupported-execution': [422, false],
+  'host-not-allowed': [422, false],
+  'unknown-secret': [422, false],
   internal: [500, true],
   unavailable: [503, true],
 };
 
-/** Those of effects outside this database and of the log: not served yet, and fixed all the same. */
+/** Those that nothing here answers with (yet): fixed all the same. */
 const LATER: typeof CONTRACT = {
   'too-many-requests': [429, true],
-  'lease-lost': [409, false],
-  'outcome-unknown': [409, false],
-  'not-unknown': [409, false],
+  'unsupported-execution': [422, false],
   'not-sealed': [409, true],
-  'host-not-allowed': [422, false],
-  'unknown-secret': [422, false],
 };
 
 /** Answered where no route is: there is no page of a route to show them on. */

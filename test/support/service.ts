@@ -24,7 +24,7 @@ export interface Service {
   signal(signal: NodeJS.Signals): void;
 }
 
-/** Starts the service on a free port. `env` is added to a small environment of its own. */
+/** Starts the service on a free port, or, with WORKER=only, on none. `env` is added to a small environment of its own. */
 export async function startService(env: Readonly<Record<string, string>>): Promise<Service> {
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', LOG_LEVEL: 'warn', ...env },
@@ -60,6 +60,7 @@ async function urlWhenServing(child: ChildProcess, output: () => string): Promis
   while (performance.now() < deadline) {
     const [, url] = /serves (http:\S+)/.exec(output()) ?? [];
     if (url !== undefined) return url;
+    if (output().includes('the worker runs')) return '';
     if (child.exitCode !== null) break;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

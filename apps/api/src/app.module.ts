@@ -3,7 +3,7 @@ import { APP_GUARD } from '@nestjs/core';
 import { AccessModule } from '#access';
 import { ActionsModule } from '#actions';
 import { Database, type Settings } from '#database';
-import { EffectsModule } from '#effects';
+import { DispatchTargets, EffectsModule } from '#effects';
 import { LedgerModule } from '#ledger';
 import { EXAMPLE_HANDLERS } from '../../../examples/index.js';
 import { AccessController } from './access/access.controller.js';
@@ -11,6 +11,7 @@ import { ActionsController } from './actions/actions.controller.js';
 import { AttemptLog } from './decisions/attempt-log.js';
 import { DecisionsController } from './decisions/decisions.controller.js';
 import { IdempotencyRecordsController } from './decisions/idempotency-records.controller.js';
+import { LeasesController } from './leases/leases.controller.js';
 import { AccessGuard } from './http/index.js';
 import { PinoLogger } from './service/logger.js';
 import { Metrics } from './service/metrics.js';
@@ -47,12 +48,21 @@ export class AppModule {
       controllers: [
         DecisionsController,
         IdempotencyRecordsController,
+        LeasesController,
         ActionsController,
         AccessController,
         ServiceController,
         ...(settings.metricsPort === null ? [MetricsController] : []),
       ],
-      providers: [Metrics, AttemptLog, { provide: APP_GUARD, useClass: AccessGuard }],
+      providers: [
+        Metrics,
+        AttemptLog,
+        {
+          provide: DispatchTargets,
+          useValue: new DispatchTargets(settings.dispatchAllowedHosts, settings.secret),
+        },
+        { provide: APP_GUARD, useClass: AccessGuard },
+      ],
     };
   }
 }

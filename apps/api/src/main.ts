@@ -37,11 +37,18 @@ async function start(settings: Settings): Promise<Running> {
   try {
     if (settings.worker !== 'off') parts.worker = startWorker(opened.database, settings, logger);
     if (settings.worker === 'only') {
+      if (settings.metricsPort !== null)
+        parts.metrics = await serveMetrics(
+          followed(new Metrics(opened.database), parts.worker),
+          settings,
+          settings.metricsPort,
+        );
       process.stdout.write('\nDecision Ledger: the worker runs, without the API\n');
       return { ...parts, opened };
     }
     parts.app = await createServer(opened.database, settings, logger);
     await parts.app.init();
+    followed(parts.app.get(Metrics), parts.worker);
     if (opened.embedded) await setUpDemo(parts.app, settings);
     if (settings.metricsPort !== null)
       parts.metrics = await serveMetrics(parts.app.get(Metrics), settings, settings.metricsPort);
@@ -62,6 +69,11 @@ async function stop({ app, metrics, worker, opened }: Running): Promise<void> {
   await app?.close();
   metrics?.close();
   await opened.close();
+}
+
+function followed(metrics: Metrics, worker: Worker | null): Metrics {
+  if (worker !== null) metrics.followWorker(worker);
+  return metrics;
 }
 
 function serveMetrics(metrics: Metrics, settings: Settings, port: number): Promise<Server> {

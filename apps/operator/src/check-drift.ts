@@ -4,8 +4,8 @@ import { DataSource } from 'typeorm';
 import { Credential, Tenant } from '#access';
 import { ActionVersion } from '#actions';
 import { migrate } from '#database';
-import { Attempt, DecisionRecord } from '#decisions';
-import { Effect } from '#effects';
+import { Attempt, ContentHold, DecisionRecord } from '#decisions';
+import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, IdempotencyRecord } from '#idempotency';
 import { LedgerEntry } from '#ledger';
 
@@ -23,6 +23,9 @@ const ENTITIES = [
   DecisionRecord,
   Attempt,
   Effect,
+  Hold,
+  ContentHold,
+  Dispatch,
   LedgerEntry,
 ];
 

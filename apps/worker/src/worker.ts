@@ -1,25 +1,26 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { listTenants } from '#access';
 import type { Database, Settings } from '#database';
 import { StoredResponses } from '#idempotency';
-
-const MS_A_SECOND = 1000;
-
-interface WorkerLog {
-  info(members: Readonly<Record<string, unknown>>): void;
-  error(message: unknown): void;
-}
+import { Dispatches, type Unfinished } from '#ledger';
+import { Dispatcher } from './dispatcher.js';
+import { every, type WorkerLog } from './loop.js';
 
 export interface Worker {
-  /** Lets the round under way finish, and starts no other. */
+  /** What the last sweep found unfinished. */
+  unfinished(): Unfinished;
+  /** Lets the rounds and the calls under way finish, and starts no other. */
   stop(): Promise<void>;
 }
 
-/** Time comes in here: what has to happen without a request. For now that is the end of stored responses. */
+/** Time comes in here: what has to happen without a request. Any number of workers may run at once. */
 export function startWorker(database: Database, settings: Settings, log: WorkerLog): Worker {
   const responses = new StoredResponses(database);
+  const dispatches = new Dispatches(database, settings);
+  const dispatcher = new Dispatcher(dispatches, settings, () => listTenants(database), log);
   const stopping = new AbortController();
+  let unfinished: Unfinished = { inFlightOldestSeconds: 0, unknown: 0 };
 
+  /** The end of stored responses. */
   async function prune(): Promise<void> {
     for (const tenant of await listTenants(database)) {
       if (stopping.signal.aborted) return;
@@ -28,20 +29,24 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      // A round that fails, as when the database is away, is made up for by the next.
-      await prune().catch((error: unknown) => log.error(error));
-      await sleep(settings.pruneIntervalSeconds * MS_A_SECOND, undefined, { signal: stopping.signal }).catch(
-        () => undefined,
-      );
-    }
+  /** The end of leases that nobody may take back, and a look at what is unfinished. */
+  async function sweep(): Promise<void> {
+    const tenants = await listTenants(database);
+    for (const { tenant, marked } of await dispatches.sweep(tenants))
+      log.info({ event: 'swept', tenant, unknown: marked });
+    unfinished = await dispatches.unfinished(tenants);
   }
 
-  const running = run();
+  const running = Promise.all([
+    every(settings.pruneIntervalSeconds, log, stopping.signal, prune),
+    every(settings.sweepIntervalSeconds, log, stopping.signal, sweep),
+    dispatcher.run(database),
+  ]);
   return {
+    unfinished: () => unfinished,
     async stop() {
       stopping.abort();
+      dispatcher.stop();
       await running;
     },
   };

@@ -1,3 +1,5 @@
+import type { DispatchRules } from './dispatch-rules.js';
+
 /** Who carries out an action's effect: the service in its own transaction, the caller under a lease, or the worker. */
 export const EXECUTIONS = ['transactional', 'caller', 'dispatched'] as const;
 export type Execution = (typeof EXECUTIONS)[number];
@@ -10,6 +12,10 @@ export type Uniqueness = (typeof UNIQUENESSES)[number];
 export const SAME_CONTENTS = ['replay', 'refuse', 'allow'] as const;
 export type SameContent = (typeof SAME_CONTENTS)[number];
 
+/** What becomes of a lease that ran out: the next request may run the effect again, or nobody may. */
+export const ON_EXPIRED_LEASES = ['reclaim', 'unknown'] as const;
+export type OnExpiredLease = (typeof ON_EXPIRED_LEASES)[number];
+
 /** The rules of an action, with the defaults filled in. */
 export interface ActionRules {
   execution: Execution;
@@ -19,6 +25,10 @@ export interface ActionRules {
   paramsSchema?: Record<string, unknown>;
   responseRetentionDays: number;
   leaseSeconds: number;
+  /** Only for effects outside. */
+  onExpiredLease?: OnExpiredLease;
+  /** Only for what the worker carries out. */
+  dispatch?: DispatchRules;
 }
 
 /** A version of an action, as it is shown. `updatedAt` is RFC 3339. */

@@ -78,3 +78,11 @@ export function failureProblem(error: unknown): Problem {
         },
       );
 }
+
+/** The DETAIL of a failed statement, or null. */
+export function failureDetail(error: unknown): string | null {
+  const driverError: unknown = error instanceof QueryFailedError ? error.driverError : error;
+  return driverError instanceof Error && 'detail' in driverError && typeof driverError.detail === 'string'
+    ? driverError.detail
+    : null;
+}

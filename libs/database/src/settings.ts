@@ -15,6 +15,14 @@ export interface Settings {
   /** Replaces every action's retention, for trials of expiry. */
   readonly responseRetentionOverrideSeconds: number | null;
   readonly pruneIntervalSeconds: number;
+  readonly sweepIntervalSeconds: number;
+  /** The hosts that effects may be dispatched to; none unless they are named. */
+  readonly dispatchAllowedHosts: readonly AllowedHost[];
+  /**
+   * A secret by the name of its variable, as it is now; undefined if there is none, or if the name is that of a setting of
+   * the service itself. Asked only for names that an action states. The value MUST NOT be kept or logged.
+   */
+  readonly secret: (name: string) => string | undefined;
   /** A port of its own for /metrics; null leaves it beside the API. */
   readonly metricsPort: number | null;
   /** Whether this process runs the worker: beside the API, not at all, or nothing else. */
@@ -22,10 +30,22 @@ export interface Settings {
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
+/** A host that may be called: its name or address as URLs spell it, and its port, or null for every port. */
+export interface AllowedHost {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /** A setting that cannot be used. The message names it and says why. */
 export class SettingError extends Error {}
 
 const LARGEST_SECONDS = 10 * 365 * 86_400;
+
+const HOST_ENTRY = /^(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?)(?::(\d{1,5}))?$/i;
+const LARGEST_PORT = 65_535;
+
+/** Variables by which a PostgreSQL client finds its password; no action may have them sent anywhere. */
+const DATABASE_VARIABLE = /^(PG|POSTGRES|DATABASE_)/i;
 
 /**
  * Reads the settings from an environment. This is the only place in the service that knows the names of the variables.
@@ -33,7 +53,12 @@ const LARGEST_SECONDS = 10 * 365 * 86_400;
  * @throws SettingError for the first variable that cannot be used.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
-  const text = (name: string): string | null => env[name]?.trim() || null;
+  const own = new Set<string>();
+
+  const text = (name: string): string | null => {
+    own.add(name);
+    return env[name]?.trim() || null;
+  };
 
   const whole = (name: string, least: number, most: number): number | null => {
     const value = text(name);
@@ -63,7 +88,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   };
 
   return Object.freeze({
-    port: whole('PORT', 0, 65_535) ?? 3000,
+    port: whole('PORT', 0, LARGEST_PORT) ?? 3000,
     host: text('HOST') ?? '127.0.0.1',
     databaseUrl: databaseUrl('DATABASE_URL'),
     databaseOwnerUrl: databaseUrl('DATABASE_OWNER_URL'),
@@ -71,8 +96,32 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     poolSize: whole('DATABASE_POOL_SIZE', 1, 1_000) ?? 10,
     responseRetentionOverrideSeconds: whole('RESPONSE_RETENTION_OVERRIDE_SECONDS', 0, LARGEST_SECONDS),
     pruneIntervalSeconds: whole('PRUNE_INTERVAL_SECONDS', 1, 86_400) ?? 60,
-    metricsPort: whole('METRICS_PORT', 0, 65_535),
+    sweepIntervalSeconds: whole('SWEEP_INTERVAL_SECONDS', 1, 86_400) ?? 5,
+    dispatchAllowedHosts: allowedHosts(text('DISPATCH_ALLOWED_HOSTS') ?? ''),
+    secret: (name: string) =>
+      own.has(name) || DATABASE_VARIABLE.test(name) ? undefined : env[name]?.trim() || undefined,
+    metricsPort: whole('METRICS_PORT', 0, LARGEST_PORT),
     worker: oneOf('WORKER', ['on', 'off', 'only'], 'on'),
     logLevel: oneOf('LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
+  });
+}
+
+/** Reads `host` or `host:port`, divided by commas. The URL parser gives each host the one spelling that calls will have. */
+function allowedHosts(list: string): readonly AllowedHost[] {
+  const entries = list.split(',').map((entry) => entry.trim());
+  if (entries.length === 1 && entries[0] === '') return [];
+  return entries.map((entry) => {
+    const [, host, , port] = HOST_ENTRY.exec(entry) ?? [];
+    if (
+      host === undefined ||
+      !URL.canParse(`http://${host}`) ||
+      Number(port ?? 1) < 1 ||
+      Number(port ?? 1) > LARGEST_PORT
+    ) {
+      throw new SettingError(
+        `DISPATCH_ALLOWED_HOSTS must be a list of host or host:port, divided by commas; "${entry}" is neither`,
+      );
+    }
+    return Object.freeze({ host: new URL(`http://${host}`).hostname, port: port === undefined ? null : Number(port) });
   });
 }

@@ -1,4 +1,10 @@
+export { Breakers } from './dispatch/breaker.js';
+export { pauseMs } from './dispatch/pause.js';
+export { notSent, sendCall, type Call, type CallGuard, type CallOutcome } from './dispatch/send.js';
+export { DispatchTargets, portOf } from './dispatch/targets.js';
+export { Dispatch } from './dispatch.entity.js';
 export { Effect } from './effect.entity.js';
 export { applied, refused, type DecidedEffect, type EffectHandler, type EffectOutcome } from './effect-handler.js';
 export { EffectHandlers } from './effect-handlers.js';
+export { Hold } from './hold.entity.js';
 export { EffectsModule } from './effects.module.js';

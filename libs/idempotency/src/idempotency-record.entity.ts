@@ -8,7 +8,14 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 @Check('idempotency_record_fingerprint_is_sha256', 'octet_length(fingerprint) = 32')
 @Check('idempotency_record_response_is_whole', '(response_status IS NULL) = (response_body IS NULL)')
 @Check('idempotency_record_final_expires', `(status = 'completed') = (expires_at IS NOT NULL)`)
+@Check('idempotency_record_on_expired_lease', `on_expired_lease IN ('reclaim', 'unknown')`)
+@Check(
+  'idempotency_record_lease_hashes',
+  `octet_length(lease_token_sha256) = 32 AND octet_length(lease_nonce_sha256) = 32 AND octet_length(conclusion_sha256) = 32`,
+)
+@Check('idempotency_record_lease_counts', 'lease_number >= 0 AND reclaims >= 0 AND lease_seconds > 0')
 @Index('idempotency_record_by_expiry', ['tenantId', 'expiresAt'])
+@Index('idempotency_record_unfinished', ['tenantId', 'lockedUntil'], { where: `status <> 'completed'` })
 export class IdempotencyRecord {
   @PrimaryColumn({
     name: 'idem_key',
@@ -52,4 +59,27 @@ export class IdempotencyRecord {
 
   @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
   expiresAt: Date | null;
+
+  /** The fencing number: one higher with each claim. */
+  @Column({ name: 'lease_number', type: 'integer', default: 0 })
+  leaseNumber: number;
+
+  @Column({ name: 'lease_seconds', type: 'integer', nullable: true })
+  leaseSeconds: number | null;
+
+  @Column({ name: 'lease_token_sha256', type: 'bytea', nullable: true })
+  leaseTokenSha256: Buffer | null;
+
+  @Column({ name: 'lease_nonce_sha256', type: 'bytea', nullable: true })
+  leaseNonceSha256: Buffer | null;
+
+  @Column({ type: 'integer', default: 0 })
+  reclaims: number;
+
+  @Column({ name: 'on_expired_lease', type: 'text', nullable: true })
+  onExpiredLease: string | null;
+
+  /** What ended the lease, or the unknown state: tells the same report sent again from another one. */
+  @Column({ name: 'conclusion_sha256', type: 'bytea', nullable: true })
+  conclusionSha256: Buffer | null;
 }

@@ -7,4 +7,5 @@ export type { DecisionInputs } from './content-key.js';
 export { downstreamDigest, downstreamKeys } from './downstream.js';
 export { intentKey } from './intent-key.js';
 export { operationKey, operationKeyLengthPrefixed } from './operation-key.js';
+export { shownKey } from './shown-key.js';
 export { checkKey, InvalidIdempotencyKey, parseIdempotencyKey } from './idempotency-key-header.js';

@@ -1,7 +1,20 @@
 import { Problem } from '#problem';
 
 /** What became of an arrival. */
-export type Disposition = 'created' | 'refused' | 'replayed' | 'mismatch' | 'in_flight' | 'same_content';
+export type Disposition =
+  | 'created'
+  | 'refused'
+  | 'replayed'
+  | 'mismatch'
+  | 'in_flight'
+  | 'same_content'
+  | 'reclaimed'
+  | 'completed'
+  | 'failed'
+  | 'unknown'
+  | 'lease_lost'
+  | 'renewed'
+  | 'resolved';
 
 /** What a request is told: a recorded outcome with its stored bytes, or a problem about the key. */
 export interface Answer {
@@ -29,6 +42,9 @@ export interface AnswerRow {
   winner_key: string | null;
   winner_recorded_at: string | null;
   problem: string | null;
+  lease_number: number | null;
+  locked_until: string | null;
+  retry_after_seconds: number | null;
 }
 
 /** An answer that is about the key, not an outcome. */
@@ -40,7 +56,7 @@ function keyProblem(disposition: Disposition, decisionId: string | null, problem
     body: JSON.stringify(problem.body(requestId)),
     replayed: false,
     expiresAtEpoch: null,
-    retryAfterSeconds: disposition === 'in_flight' ? 1 : null,
+    retryAfterSeconds: null,
   };
 }
 
@@ -67,16 +83,48 @@ export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
   return keyProblem('same_content', row.decision_id, problem, requestId);
 }
 
-/** Somebody else holds the key and has not finished. */
-export function inFlightAnswer(requestId: string): Answer {
+/**
+ * Somebody else holds what the request needs and has not finished.
+ *
+ * @param holder the decision that is waited for; null for a transaction that nobody can see before it commits
+ * @param retryAfterSeconds when the holder's lease ends at the latest
+ */
+export function inFlightAnswer(holder: string | null, retryAfterSeconds: number | null, requestId: string): Answer {
   const problem = new Problem(
     'in-flight',
     'A request that this one must wait for is under way. Send the same request again.',
-    {
-      members: { state: 'in_flight' },
-    },
+    { members: { ...(holder === null ? {} : { decisionId: holder }), state: 'in_flight' } },
   );
-  return keyProblem('in_flight', null, problem, requestId);
+  const answer = keyProblem('in_flight', holder, problem, requestId);
+  return { ...answer, retryAfterSeconds: retryAfterSeconds ?? 1 };
+}
+
+/** The effect may have happened; nobody runs it again by machine. */
+export function unknownAnswer(row: AnswerRow, requestId: string): Answer {
+  const problem = new Problem(
+    'outcome-unknown',
+    'Nobody knows whether the effect happened. It is not run again until an admin has resolved the decision.',
+    { members: { decisionId: row.decision_id, state: row.state } },
+  );
+  return keyProblem('unknown', row.decision_id, problem, requestId);
+}
+
+/** The report came from somebody who does not hold the lease, or no longer. */
+export function leaseLostAnswer(row: AnswerRow, requestId: string): Answer {
+  const problem = new Problem(
+    'lease-lost',
+    'The lease is held by another, or has ended. Do not run the effect; look at the decision.',
+    { members: { decisionId: row.decision_id, state: row.state } },
+  );
+  return keyProblem('lease_lost', row.decision_id, problem, requestId);
+}
+
+/** A resolution of what is not unknown. */
+export function notUnknownAnswer(row: AnswerRow, requestId: string): Answer {
+  const problem = new Problem('not-unknown', 'The decision is not unknown, so there is nothing to resolve.', {
+    members: { decisionId: row.decision_id, state: row.state },
+  });
+  return keyProblem('resolved', row.decision_id, problem, requestId);
 }
 
 /** A recorded outcome: the stored status and bytes. */

@@ -17,6 +17,12 @@ function contentHashHex(text: string, tenant: string): string {
   return text.startsWith(prefix) && /^[0-9a-f]{40}$/.test(hex) ? hex : '';
 }
 
+/**
+ * How a decision stands: completed once it has an entry, else as its key's record says. A decision whose key went to
+ * another decision has failed.
+ */
+export const STATE = `CASE WHEN l.idem_key IS NOT NULL THEN 'completed' WHEN i.decision_id = d.decision_id THEN i.status ELSE 'failed' END`;
+
 export const DECISION_FILTERS = {
   action: { condition: (p) => `d.action = ${p}` },
   actionVersion: { condition: (p) => `d.action_version = ${p}::integer` },
@@ -30,8 +36,7 @@ export const DECISION_FILTERS = {
   reportingPeriod: { condition: (p) => `d.reporting_period = ${p}` },
   outcome: { condition: (p) => `l.outcome = ${p}` },
   reason: { condition: (p) => `l.reason = ${p}` },
-  // A decision with an entry is completed, and only such decisions are listed.
-  state: { condition: (p) => `${p}::text = 'completed'` },
+  state: { condition: (p) => `${STATE} = ${p}` },
   key: { condition: (p) => `d.idem_key = ${p}` },
   contentKey: { condition: (p) => `d.content_hash = decode(${p}, 'hex')`, value: contentHashHex },
   externalRef: { condition: (p) => `l.external_ref = ${p}` },

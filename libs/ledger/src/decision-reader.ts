@@ -3,7 +3,7 @@ import { Database, type Transaction } from '#database';
 import { downstreamDigest, downstreamKeys, sha256, type JsonValue } from '#key';
 import { Problem, validationFailed } from '#problem';
 import { readCursor, writeCursor } from './cursor.js';
-import { whereOf, type DecisionFilters } from './decision-filter.js';
+import { STATE, whereOf, type DecisionFilters } from './decision-filter.js';
 
 /** A decision as it stands in a list. Times are RFC 3339 with microseconds. */
 export interface DecisionListRow {
@@ -49,14 +49,33 @@ export interface IdempotencyRecordView {
 /** The list row, made in the database: no time passes through a JavaScript Date. */
 const LIST_ROW = `json_build_object(
   'decisionId', d.decision_id, 'key', d.idem_key, 'keySource', d.key_source, 'contentKey', content_key(d.tenant_id, d.content_hash),
-  'state', 'completed', 'outcome', json_strip_nulls(json_build_object('status', l.outcome, 'reason', l.reason)),
+  'state', ${STATE}, 'outcome', CASE WHEN l.outcome IS NOT NULL THEN json_strip_nulls(json_build_object('status', l.outcome, 'reason', l.reason)) END,
   'action', d.action, 'actionVersion', d.action_version, 'subject', json_build_object('type', d.subject_type, 'id', d.subject_id),
   'reportingPeriod', d.reporting_period, 'model', json_build_object('id', d.model_id, 'version', d.model_version),
   'promptTemplateSha256', encode(d.prompt_template_sha256, 'hex'), 'retrievalSnapshotId', d.retrieval_snapshot_id,
   'policyVersion', d.policy_version, 'effectId', l.effect_id, 'externalRef', l.external_ref, 'ledgerEntryId', l.ledger_entry_id,
   'receivedAt', rfc3339(d.received_at), 'recordedAt', rfc3339(l.recorded_at))`;
 
-const FROM = `FROM ledger_entry l JOIN decision_record d ON d.tenant_id = l.tenant_id AND d.decision_id = l.decision_id`;
+/** A decision with its entry and, while it has none, the record of its key. */
+const FROM = `FROM decision_record d
+    LEFT JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key AND l.decision_id = d.decision_id
+    LEFT JOIN idempotency_record i ON i.tenant_id = d.tenant_id AND i.idem_key = d.idem_key`;
+
+/** The two kinds of decision, each by the index that finds it in order: those with an entry, and the few without. */
+const RECORDED = {
+  from: `FROM ledger_entry l
+      JOIN decision_record d ON d.tenant_id = l.tenant_id AND d.decision_id = l.decision_id
+      LEFT JOIN idempotency_record i ON false`,
+  where: 'l.tenant_id = $1',
+  at: 'l.recorded_at',
+};
+const UNFINISHED = {
+  from: `FROM idempotency_record i
+      JOIN decision_record d ON d.tenant_id = i.tenant_id AND d.decision_id = i.decision_id
+      LEFT JOIN ledger_entry l ON false`,
+  where: `i.tenant_id = $1 AND i.status <> 'completed'`,
+  at: 'd.received_at',
+};
 
 /** Answers questions about what was decided. */
 @Injectable()
@@ -90,23 +109,25 @@ export class DecisionReader {
     }
     const where = whereOf(tenant, filters, 4);
     const isAfter = order === 'asc' ? '>' : '<';
+    const page = ({ from, where: of, at }: typeof RECORDED): string =>
+      `(SELECT ${LIST_ROW} AS row, ${at} AS at, d.decision_id ${from}
+         WHERE ${of} AND ($2::timestamptz IS NULL OR (${at}, d.decision_id) ${isAfter} ($2::timestamptz, $3::uuid))${where.sql}
+         ORDER BY ${at} ${order}, d.decision_id ${order}
+         LIMIT ${limit + 1})`;
     const rows = await this.database.transaction(tenant, (tx) =>
-      tx.query<{ row: DecisionListRow }[]>(
-        `SELECT ${LIST_ROW} AS row ${FROM}
-          WHERE l.tenant_id = $1 AND ($2::timestamptz IS NULL OR (l.recorded_at, l.decision_id) ${isAfter} ($2::timestamptz, $3::uuid))${where.sql}
-          ORDER BY l.recorded_at ${order}, l.decision_id ${order}
+      tx.query<{ row: DecisionListRow; at: string }[]>(
+        `SELECT row, rfc3339(at) AS at FROM (${[RECORDED, UNFINISHED].map(page).join(' UNION ALL ')}) both_kinds
+          ORDER BY both_kinds.at ${order}, decision_id ${order}
           LIMIT ${limit + 1}`,
         [tenant, position?.recordedAt ?? null, position?.decisionId ?? null, ...where.parameters],
       ),
     );
-    const items = rows.slice(0, limit).map(({ row }) => row);
-    const last = items.at(-1);
+    const shown = rows.slice(0, limit);
+    const last = shown.at(-1);
     const hasMore = rows.length > limit && last !== undefined;
     return {
-      items,
-      nextCursor: hasMore
-        ? writeCursor(question, { recordedAt: last.recordedAt ?? '', decisionId: last.decisionId })
-        : null,
+      items: shown.map(({ row }) => row),
+      nextCursor: hasMore ? writeCursor(question, { recordedAt: last.at, decisionId: last.row.decisionId }) : null,
     };
   }
 
@@ -129,13 +150,14 @@ interface OneRow {
   received_at: string;
   winner: string | null;
   result: string | null;
-  recorded_by: string;
-  expires_at: string;
+  recorded_by: string | null;
+  expires_at: string | null;
 }
 
 const ONE = `
   SELECT ${LIST_ROW} AS row, encode(d.fingerprint, 'hex') AS fingerprint, d.inputs AS canonical_inputs, d.note,
-         (SELECT a.evidence FROM attempt a WHERE a.tenant_id = d.tenant_id AND a.decision_id = d.decision_id AND a.won) AS evidence,
+         (SELECT a.evidence FROM attempt a WHERE a.tenant_id = d.tenant_id AND a.decision_id = d.decision_id 
+             AND a.disposition IN ('created', 'refused') ORDER BY a.received_at, a.attempt_id LIMIT 1) AS evidence,
          rfc3339(d.received_at) AS received_at, l.winner_decision_id AS winner, l.result, l.credential_id AS recorded_by,
          rfc3339(l.response_expires_at) AS expires_at
     ${FROM}
@@ -184,17 +206,21 @@ function oneDecision(
             effectId: row.effectId,
             kind: row.action,
             status: 'applied',
+            externalRef: row.externalRef,
             result: found.result === null ? null : JSON.parse(found.result),
           },
-    ledgerEntry: {
-      ledgerEntryId: row.ledgerEntryId,
-      outcome: row.outcome?.status,
-      reason: row.outcome?.reason ?? null,
-      winnerDecisionId: found.winner,
-      recordedAt: row.recordedAt,
-      recordedBy: found.recorded_by,
-      responseExpiresAt: found.expires_at,
-    },
+    ledgerEntry:
+      row.ledgerEntryId === null
+        ? null
+        : {
+            ledgerEntryId: row.ledgerEntryId,
+            outcome: row.outcome?.status,
+            reason: row.outcome?.reason ?? null,
+            winnerDecisionId: found.winner,
+            recordedAt: row.recordedAt,
+            recordedBy: found.recorded_by,
+            responseExpiresAt: found.expires_at,
+          },
     attempts: {
       total: counts.reduce((total, { count }) => total + count, 0),
       byDisposition: Object.fromEntries(counts.map(({ disposition, count }) => [disposition, count])),

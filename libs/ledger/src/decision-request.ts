@@ -10,6 +10,8 @@ export interface DecisionRequest {
   readonly note: string | null;
   /** In neither key nor fingerprint; kept with the attempt. */
   readonly evidence: JsonObject | null;
+  /** What the caller will show to get the same lease again, should its answer be lost. In neither key nor fingerprint. */
+  readonly leaseNonce: string | null;
   readonly key: string;
   readonly keySource: 'content' | 'client';
   readonly contentKey: string;
@@ -40,6 +42,7 @@ export function decisionRequest(
   note: string | null,
   evidence: JsonObject | null,
   clientKey: string | null,
+  leaseNonce: string | null = null,
 ): DecisionRequest {
   const { canonical, sha256, key: contentKey } = deriveContentKey(inputs);
   if (clientKey?.startsWith(CONTENT_KEY_PREFIX) && clientKey !== contentKey) {
@@ -54,6 +57,7 @@ export function decisionRequest(
     canonicalInputs: canonical,
     note,
     evidence,
+    leaseNonce,
     key: clientKey ?? contentKey,
     keySource: isContent ? 'content' : 'client',
     contentKey,

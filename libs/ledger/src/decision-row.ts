@@ -132,6 +132,7 @@ function withResult(row: DecisionRow, request: DecisionRequest, result: string):
       contentKey,
       action: inputs.action,
       result,
+      externalRef: null,
     }),
   };
 }

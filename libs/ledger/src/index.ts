@@ -7,6 +7,10 @@ export {
   type ListQuestion,
 } from './decision-reader.js';
 export { decisionRequest, type Arrival, type DecisionRequest } from './decision-request.js';
+export { DISPATCH_CHANNEL, Dispatches, type DispatchState, type Unfinished } from './dispatches.js';
+export type { DispatchJob } from './dispatch-job.js';
 export { Ledger } from './ledger.js';
+export { Leases, type ReportAnswer, type ReportedOutcome } from './leases.js';
 export { LedgerEntry } from './ledger-entry.entity.js';
 export { LedgerModule } from './ledger.module.js';
+export type { Patience } from './patience.js';

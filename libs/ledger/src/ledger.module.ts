@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { ActionsModule } from '#actions';
 import { DecisionReader } from './decision-reader.js';
 import { Ledger } from './ledger.js';
+import { Leases } from './leases.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
 
 @Module({})
@@ -10,8 +11,8 @@ export class LedgerModule {
     return {
       module: LedgerModule,
       imports: [ActionsModule],
-      providers: [Ledger, DecisionReader, { provide: LEDGER_SETTINGS, useValue: settings }],
-      exports: [Ledger, DecisionReader],
+      providers: [Ledger, Leases, DecisionReader, { provide: LEDGER_SETTINGS, useValue: settings }],
+      exports: [Ledger, Leases, DecisionReader],
     };
   }
 }

@@ -8,6 +8,7 @@ import {
   mismatchAnswer,
   outcomeAnswer,
   sameContentAnswer,
+  unknownAnswer,
   type Answer,
   type AnswerRow,
 } from './answer.js';
@@ -15,9 +16,13 @@ import type { Arrival, DecisionRequest } from './decision-request.js';
 import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
 import { runHandler } from './handler-run.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
-import { patiently, StillInFlight } from './patience.js';
+import { awaitDispatches } from './dispatch-outcome.js';
+import { claimedAnswer } from './lease.js';
+import { HeldByAnother, patiently, StillInFlight, type Patience, type Turn } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
 import { appliedBodyFromEntry } from './stored-outcome.js';
+
+const CLAIMED = 202;
 
 /** The promise: one decision, recorded once. Every request for a key ends in the one outcome that was recorded. */
 @Injectable()
@@ -34,11 +39,11 @@ export class Ledger {
   /**
    * Records a decision with its effect, or finds what was recorded.
    *
-   * @param waitMs how long a twin waits for whoever holds the key
-   * @throws Problem `unknown-action`, `unsupported-execution`, `validation-failed`: nothing was recorded
+   * @param patience how long it waits for whoever holds the key, and for the worker to bring its own effect about
+   * @throws Problem `unknown-action`, `validation-failed`: nothing was recorded
    */
-  async record(arrival: Arrival, request: DecisionRequest, waitMs: number): Promise<Answer> {
-    const [answer] = await this.recordAll(arrival, [request], waitMs);
+  async record(arrival: Arrival, request: DecisionRequest, patience: Patience): Promise<Answer> {
+    const [answer] = await this.recordAll(arrival, [request], patience);
     if (answer instanceof Problem) throw answer;
     if (answer === undefined) throw new Error('A request was left without an answer');
     return answer;
@@ -48,23 +53,47 @@ export class Ledger {
   async recordAll(
     arrival: Arrival,
     requests: readonly DecisionRequest[],
-    waitMs: number,
+    { twinMs, outcomeMs }: Patience,
   ): Promise<(Answer | Problem)[]> {
+    const deadline = performance.now() + outcomeMs;
     const actions = await this.inventory.all(arrival.caller.tenant);
     const plans = requests.map((request, ordinal) => this.plan(arrival, request, ordinal, actions));
+    const twinDeadline = performance.now() + twinMs;
     const answers: (Answer | Problem)[] = [];
-    const deadline = performance.now() + waitMs;
-    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, deadline)));
-    return answers;
+    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, twinDeadline)));
+    return this.listenOn(arrival, plans, answers, deadline);
+  }
+
+  /** Whoever queued a decision, and has the time, is told how it ended. */
+  private async listenOn(
+    arrival: Arrival,
+    plans: readonly Plan[],
+    answers: readonly (Answer | Problem)[],
+    deadline: number,
+  ): Promise<(Answer | Problem)[]> {
+    const queued = answers.map((answer, index) =>
+      plans[index]?.kind === 'dispatch' && !(answer instanceof Problem) && answer.status === CLAIMED
+        ? answer.decisionId
+        : null,
+    );
+    const ended = await awaitDispatches(this.database, arrival.caller.tenant, queued, deadline);
+    return Promise.all(
+      answers.map(async (answer, index) => {
+        const row = ended.get(queued[index] ?? '');
+        const plan = plans[index];
+        return row === undefined || plan === undefined ? answer : this.answer(arrival, plan, [inPlace(row, plan)]);
+      }),
+    );
   }
 
   /** Sends plans of one kind in one transaction; if that fails, each in its own, so that nobody fails for a neighbour. */
   private async runTogether(arrival: Arrival, plans: readonly Plan[], deadline: number): Promise<(Answer | Problem)[]> {
     try {
-      const rows = await patiently(deadline, ({ lockTimeoutMs }) => this.transact(arrival, plans, lockTimeoutMs));
+      const rows = await patiently(deadline, (turn) => this.transact(arrival, plans, turn));
       return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
     } catch (error) {
-      if (error instanceof StillInFlight && plans.length === 1) return [await this.toldToWait(arrival, plans)];
+      if (error instanceof StillInFlight && plans.length === 1)
+        return [await this.toldToWait(arrival, plans, error.holder)];
       // A neighbour is not to blame for a server that is gone, and trying each alone would only take longer.
       if (plans.length === 1 || classifyFailure(error) === 'unavailable') return plans.map(() => this.failed(error));
     }
@@ -73,10 +102,10 @@ export class Ledger {
     return answers;
   }
 
-  private async transact(arrival: Arrival, plans: readonly Plan[], lockTimeoutMs: number): Promise<AnswerRow[]> {
+  private async transact(arrival: Arrival, plans: readonly Plan[], turn: Turn): Promise<AnswerRow[]> {
     const [first] = plans;
     const { tenant } = arrival.caller;
-    const parameters = [tenant, lockTimeoutMs, JSON.stringify(plans.map(({ row }) => row))];
+    const parameters = [tenant, turn.lockTimeoutMs, JSON.stringify(plans.map(({ row }) => row))];
     switch (first?.kind) {
       case 'declarative':
         return this.database.statement('SELECT * FROM record_decisions($1, $2, $3)', parameters);
@@ -84,6 +113,9 @@ export class Ledger {
         return this.database.bare((tx) =>
           recordAround(tx, parameters, first.handler, first.row, first.request, arrival),
         );
+      case 'lease':
+      case 'dispatch':
+        return this.claim(arrival, first, turn);
       case 'known-only':
         return this.database.statement('SELECT * FROM answer_known($1, $2, $3)', parameters);
       default:
@@ -96,7 +128,11 @@ export class Ledger {
     if (row === undefined)
       return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
     if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
-    if (row.disposition === 'in_flight') return inFlightAnswer(arrival.requestId);
+    if (row.disposition === 'in_flight')
+      return inFlightAnswer(row.decision_id, row.retry_after_seconds, arrival.requestId);
+    if (row.disposition === 'unknown') return unknownAnswer(row, arrival.requestId);
+    if ((plan.kind === 'lease' || plan.kind === 'dispatch') && row.response_status === CLAIMED)
+      return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.kind === 'lease' ? plan.secret : null);
     if (row.problem === 'same-content') return sameContentAnswer(row, arrival.requestId);
     return outcomeAnswer(
       row,
@@ -104,14 +140,41 @@ export class Ledger {
     );
   }
 
+  /** Claims the key for its caller or for the worker, or tells who holds it; the row must be asked for again while `isLast` is false. */
+  private async claim(
+    { caller }: Arrival,
+    plan: Plan & { kind: 'lease' | 'dispatch' },
+    { lockTimeoutMs, isLast }: Turn,
+  ): Promise<AnswerRow[]> {
+    const { row, action } = plan;
+    const [secretSha256, nonceSha256, host] =
+      plan.kind === 'lease' ? [plan.secret.secretSha256, plan.secret.nonceSha256, null] : [null, null, plan.host];
+    const answers = await this.database.statement<AnswerRow>(
+      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)',
+      [
+        caller.tenant,
+        lockTimeoutMs,
+        JSON.stringify([row]),
+        action.leaseSeconds,
+        action.onExpiredLease ?? 'reclaim',
+        secretSha256,
+        nonceSha256,
+        host,
+        isLast,
+      ],
+    );
+    if (!isLast && answers[0]?.disposition === 'in_flight') throw new HeldByAnother();
+    return answers.map((answer) => inPlace(answer, plan));
+  }
+
   /** A twin whose wait was too short is told to come back, and its arrival is on record. */
-  private async toldToWait(arrival: Arrival, plans: readonly Plan[]): Promise<Answer> {
+  private async toldToWait(arrival: Arrival, plans: readonly Plan[], holder: string | null): Promise<Answer> {
     const rows = JSON.stringify(plans.map(({ row }) => row));
     await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [
       arrival.caller.tenant,
       rows,
     ]);
-    return inFlightAnswer(arrival.requestId);
+    return inFlightAnswer(holder, null, arrival.requestId);
   }
 
   /** Nothing was recorded: the transaction is gone, and the same request may be sent again. */
@@ -165,12 +228,20 @@ async function recordAround(
   ]);
 }
 
-/** Splits a batch where its kind changes: neighbours of one kind share a transaction, handlers have one each. */
+/** How a lease stands is told without the request's place in its batch. */
+function inPlace(answer: AnswerRow, { row }: Plan): AnswerRow {
+  return { ...answer, ordinal: Number(row['ordinal']) };
+}
+
+/** What neighbours in a batch may share a transaction for; handlers and claims have one each. */
+const TOGETHER: ReadonlySet<Plan['kind']> = new Set(['declarative', 'known-only']);
+
+/** Splits a batch where its kind changes. */
 function consecutive(plans: readonly Plan[]): Plan[][] {
   const runs: Plan[][] = [];
   for (const plan of plans) {
     const last = runs.at(-1);
-    if (last?.[0]?.kind === plan.kind && plan.kind !== 'handler') last.push(plan);
+    if (last?.[0]?.kind === plan.kind && TOGETHER.has(plan.kind)) last.push(plan);
     else runs.push([plan]);
   }
   return runs;

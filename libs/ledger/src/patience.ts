@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { classifyFailure, violatedConstraint } from '#database';
+import { classifyFailure, failureDetail, violatedConstraint } from '#database';
 
 /**
  * How long a statement waits for a row that another transaction holds before it gives its connection back: the first
@@ -20,8 +20,24 @@ const PAUSE_MS = { least: 50, most: 150 };
  */
 const IDENTITY = new Set(['ledger_entry_key_once', 'bound_key_pkey']);
 
+/** How long a request is ready to wait, in milliseconds. */
+export interface Patience {
+  /** For whoever holds what it needs. */
+  readonly twinMs: number;
+  /** For its own effect, where the worker brings it about. */
+  readonly outcomeMs: number;
+}
+
 /** Whoever holds the key has not finished in the time that the caller wanted to wait. */
-export class StillInFlight extends Error {}
+export class StillInFlight extends Error {
+  /** @param holder the decision that is waited for, where that is known */
+  constructor(readonly holder: string | null) {
+    super('still in flight');
+  }
+}
+
+/** Another holds what the request needs, for longer than a transaction: there is something to wait for. */
+export class HeldByAnother extends Error {}
 
 /** A try of a transaction. */
 export interface Turn {
@@ -47,10 +63,10 @@ export async function patiently<T>(deadline: number, transact: (turn: Turn) => P
       if (isConflict(error)) {
         conflicts += 1;
         if (conflicts === CONFLICT_TRIES) throw error;
-      } else if (classifyFailure(error) !== 'lock-timeout') {
+      } else if (classifyFailure(error) === 'lock-timeout') {
+        if (isLast) throw new StillInFlight(failureDetail(error));
+      } else if (!(error instanceof HeldByAnother)) {
         throw error;
-      } else if (isLast) {
-        throw new StillInFlight();
       }
     }
     await sleep(PAUSE_MS.least + Math.random() * (PAUSE_MS.most - PAUSE_MS.least));

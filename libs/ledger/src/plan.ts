@@ -1,7 +1,9 @@
-import { isReportingPeriod, type Action } from '#actions';
+import { isReportingPeriod, type Action, type DispatchRules } from '#actions';
 import type { EffectHandler } from '#effects';
 import { Problem, validationFailed, type ProblemPlace } from '#problem';
 import type { Arrival, DecisionRequest } from './decision-request.js';
+import { hostOf } from './dispatch-job.js';
+import { leaseSecret, type LeaseSecret } from './lease.js';
 import { arrivalRow, declarativeRow, decisionRow, type DecisionRow } from './decision-row.js';
 
 /**
@@ -11,6 +13,8 @@ import { arrivalRow, declarativeRow, decisionRow, type DecisionRow } from './dec
 export type Plan = { readonly request: DecisionRequest; readonly row: DecisionRow } & (
   | { readonly kind: 'declarative' }
   | { readonly kind: 'handler'; readonly handler: EffectHandler }
+  | { readonly kind: 'lease'; readonly action: Action; readonly secret: LeaseSecret }
+  | { readonly kind: 'dispatch'; readonly action: Action; readonly host: string }
   | { readonly kind: 'known-only'; readonly problem: Problem }
 );
 
@@ -44,18 +48,16 @@ export function planRequest({
     };
   }
   const row = decisionRow(arrival, request, ordinal, action, retentionSeconds);
+  if (action.execution === 'caller')
+    return { kind: 'lease', request, row, action, secret: leaseSecret(arrival.caller.tenant, request) };
+  if (action.execution === 'dispatched')
+    return { kind: 'dispatch', request, row, action, host: hostOf(dispatchRulesOf(action)) };
   if (handler !== null) return { kind: 'handler', request, row, handler };
   return { kind: 'declarative', request, row: declarativeRow(row, request) };
 }
 
 function brokenRule(request: DecisionRequest, action: Action | null, badParams: ProblemPlace | null): Problem | null {
   if (action === null) return unknownAction(request);
-  if (action.execution !== 'transactional') {
-    return new Problem(
-      'unsupported-execution',
-      `${action.action} is executed as "${action.execution}", which this version does not support yet.`,
-    );
-  }
   if (badParams !== null) return validationFailed([badParams]);
   if (action.uniqueness === 'subject-and-period') {
     const period = request.inputs.params['reportingPeriod'];
@@ -65,6 +67,12 @@ function brokenRule(request: DecisionRequest, action: Action | null, badParams: 
     }
   }
   return null;
+}
+
+/** Every action that was put as dispatched has them. */
+function dispatchRulesOf({ action, dispatch }: Action): DispatchRules {
+  if (dispatch === undefined) throw new Error(`${action} is dispatched and does not say how`);
+  return dispatch;
 }
 
 function unknownAction(request: DecisionRequest): Problem {

@@ -11,6 +11,8 @@ export interface AppliedParts {
   readonly effectId: string;
   readonly action: string;
   readonly ledgerEntryId: string;
+  /** The provider's reference, where the effect is outside. */
+  readonly externalRef: string | null;
 }
 
 /** What a refused decision's answer says, apart from the time and the winner, which the database gives. */
@@ -29,9 +31,13 @@ export function appliedHead(parts: AppliedParts): string {
   return (
     `{"decisionId":"${parts.decisionId}","key":${JSON.stringify(parts.key)},"keySource":"${parts.keySource}",` +
     `"contentKey":"${parts.contentKey}","state":"completed","outcome":{"status":"applied","result":${parts.result}},` +
-    `"effect":{"effectId":"${parts.effectId}","kind":"${parts.action}","status":"applied"},` +
+    `"effect":{"effectId":"${parts.effectId}","kind":"${parts.action}","status":"applied"${externalRefOf(parts)}},` +
     `"ledgerEntryId":"${parts.ledgerEntryId}","recordedAt":"`
   );
+}
+
+function externalRefOf({ externalRef }: AppliedParts): string {
+  return externalRef === null ? '' : `,"externalRef":${JSON.stringify(externalRef)}`;
 }
 
 /** The whole answer of an applied decision. `recordedAt` is RFC 3339, as the database spells it. */

@@ -10,6 +10,7 @@ interface EntryRow {
   effect_id: string;
   action: string;
   ledger_entry_id: string;
+  external_ref: string | null;
   recorded_at: string;
 }
 
@@ -21,7 +22,7 @@ export async function appliedBodyFromEntry(database: Database, tenant: string, d
   const [entry] = await database.transaction(tenant, (tx) =>
     tx.query<EntryRow[]>(
       `SELECT d.decision_id, d.idem_key AS key, d.key_source, content_key(d.tenant_id, d.content_hash) AS content_key,
-              l.result, l.effect_id, d.action, l.ledger_entry_id, rfc3339(l.recorded_at) AS recorded_at
+              l.result, l.effect_id, l.external_ref, d.action, l.ledger_entry_id, rfc3339(l.recorded_at) AS recorded_at
          FROM decision_record d
          JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key
         WHERE d.tenant_id = $1 AND d.decision_id = $2 AND l.outcome = 'applied'`,
@@ -38,6 +39,7 @@ export async function appliedBodyFromEntry(database: Database, tenant: string, d
     effectId: entry.effect_id,
     action: entry.action,
     ledgerEntryId: entry.ledger_entry_id,
+    externalRef: entry.external_ref,
   };
   return appliedBody(parts, entry.recorded_at);
 }

@@ -90,6 +90,26 @@ export const PROBLEMS = {
     retryable: true,
     advice: 'Send the same request with the same key again after `Retry-After` seconds.',
   },
+  'lease-lost': {
+    status: 409,
+    title: 'The lease is held by another, or has ended',
+    retryable: false,
+    advice:
+      'Stop: do not run the effect, and do not report it again. Ask for the decision by its id; whoever holds it now will record the outcome.',
+  },
+  'outcome-unknown': {
+    status: 409,
+    title: 'Nobody knows whether the effect happened',
+    retryable: false,
+    advice:
+      'Do not run it again. An admin looks at the other system and resolves the decision that `decisionId` names; until then every request with this key is told the same.',
+  },
+  'not-unknown': {
+    status: 409,
+    title: 'The decision is not unknown',
+    retryable: false,
+    advice: 'There is nothing to resolve: `state` says how the decision stands.',
+  },
   'too-large': {
     status: 413,
     title: 'The body is too large',
@@ -122,11 +142,18 @@ export const PROBLEMS = {
     retryable: false,
     advice: 'Mend the name, or let an admin put the action into the inventory. Nothing was recorded.',
   },
-  'unsupported-execution': {
+  'host-not-allowed': {
     status: 422,
-    title: 'The execution of the action is not supported',
+    title: 'The service may not call this host',
     retryable: false,
-    advice: 'Only `transactional` actions can be registered in this version. Nothing was recorded.',
+    advice: 'Mend the url, or have the operator add the host to `DISPATCH_ALLOWED_HOSTS`. The action was not changed.',
+  },
+  'unknown-secret': {
+    status: 422,
+    title: 'The service has no such secret',
+    retryable: false,
+    advice:
+      'Mend the name, or have the operator set the variable in the environment of the service. The action was not changed.',
   },
   internal: {
     status: 500,

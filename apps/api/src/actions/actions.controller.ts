@@ -1,16 +1,21 @@
 import { Body, Controller, Get, Param, Put, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ACTION_NAME, ACTION_NAME_LENGTH, Inventory, type Action } from '#actions';
+import { DispatchTargets } from '#effects';
 import { Problem, validationFailed } from '#problem';
 import { callerOf, strictBody } from '../http/index.js';
 import { GetActionDoc, ListActionsDoc, PutActionDoc } from './actions.docs.js';
 import { PutActionRequest, rulesOf } from './actions.dto.js';
+import { checkTarget } from './check-target.js';
 
 const isName = (action: string): boolean => action.length <= ACTION_NAME_LENGTH && ACTION_NAME.test(action);
 
 @Controller('v1/actions')
 export class ActionsController {
-  constructor(private readonly inventory: Inventory) {}
+  constructor(
+    private readonly inventory: Inventory,
+    private readonly targets: DispatchTargets,
+  ) {}
 
   @Put(':action')
   @PutActionDoc()
@@ -28,8 +33,10 @@ export class ActionsController {
         },
       ]);
     }
+    const rules = rulesOf(body);
+    checkTarget(rules, this.targets);
     const { tenant, credentialId } = callerOf(req);
-    const { action, created } = await this.inventory.put(tenant, name, rulesOf(body), credentialId);
+    const { action, created } = await this.inventory.put(tenant, name, rules, credentialId);
     void reply.code(created ? 201 : 200).send(action);
   }
 

@@ -11,6 +11,15 @@ const RULES = {
   responseRetentionDays: 90,
 };
 const ACTION = { action: 'sar.file', version: 1, ...RULES, leaseSeconds: 30, updatedAt: '2026-11-30T17:30:00.000001Z' };
+const DISPATCHED = {
+  execution: 'dispatched',
+  dispatch: {
+    url: 'https://payments.example/v1/refunds',
+    keyHeader: 'Idempotency-Key',
+    keyForm: 'uuid4',
+    secretHeaders: { Authorization: 'env:PAYMENTS_TOKEN' },
+  },
+};
 const NAME = { name: 'action', description: 'The name of the action.', example: 'sar.file' };
 
 export const PutActionDoc = (): MethodDecorator =>
@@ -21,7 +30,10 @@ export const PutActionDoc = (): MethodDecorator =>
       'A change makes a new version; decisions keep the version they were made under. The same rules again change nothing.',
     roles: ['admin'],
     params: [NAME],
-    request: { type: PutActionRequest, examples: { 'one report a case and period': RULES } },
+    request: {
+      type: PutActionRequest,
+      examples: { 'one report a case and period': RULES, 'a call that the worker makes': DISPATCHED },
+    },
     answers: [
       {
         status: 200,
@@ -29,6 +41,13 @@ export const PutActionDoc = (): MethodDecorator =>
         example: { ...ACTION, version: 2 },
       },
       { status: 201, description: 'The action is new.', example: ACTION },
+    ],
+    problems: [
+      { code: 'host-not-allowed', detail: 'The operator has not allowed calls to payments.example.' },
+      {
+        code: 'unknown-secret',
+        detail: 'The environment has no such secret as the header Authorization is to have.',
+      },
     ],
   });
 

@@ -1,19 +1,8 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { shownKey } from '#key';
+import type { Answer, Arrival } from '#ledger';
 import { PinoLogger } from '../service/logger.js';
-import type { Answer, Arrival, DecisionRequest } from '#ledger';
 import { Metrics } from '../service/metrics.js';
-
-const SHOWN_CHARACTERS = 12;
-const SHOWN_HASH_DIGITS = 16;
-
-/** Enough of a key to find it by, and never all of it: a key may open what it names somewhere else. */
-export function shownKey(key: string): { key: string; keyHash: string } {
-  return {
-    key: key.slice(0, Math.min(SHOWN_CHARACTERS, Math.floor(key.length / 2))),
-    keyHash: createHash('sha256').update(key).digest('hex').slice(0, SHOWN_HASH_DIGITS),
-  };
-}
 
 /** One line and one count for each attempt. */
 @Injectable()
@@ -23,16 +12,19 @@ export class AttemptLog {
     private readonly metrics: Metrics,
   ) {}
 
-  note(arrival: Arrival, request: DecisionRequest, { disposition, status, decisionId }: Answer): void {
+  note(
+    arrival: Arrival,
+    { key, action }: { key: string; action: string },
+    { disposition, status, decisionId }: Answer,
+  ): void {
     const latencyMs = performance.now() - arrival.startedAt;
-    const { action } = request.inputs;
     this.metrics.countDecision(action, disposition, latencyMs);
     this.logger.info({
       event: 'attempt',
       requestId: arrival.requestId,
       tenant: arrival.caller.tenant,
       action,
-      ...shownKey(request.key),
+      ...shownKey(key),
       disposition,
       status,
       decisionId,

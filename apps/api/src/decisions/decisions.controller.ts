@@ -1,18 +1,16 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DecisionReader, Ledger, type Arrival, type DecisionListRow, type DecisionRequest } from '#ledger';
+import { DecisionReader, Ledger, type DecisionListRow, type DecisionRequest } from '#ledger';
 import { Problem, validationFailed } from '#problem';
 import { bind } from '../fields/index.js';
-import { callerOf, strictBody, strictQuery } from '../http/index.js';
+import { arrivalOf, callerOf, decisionIdOf, strictBody, strictQuery } from '../http/index.js';
 import { AttemptLog } from './attempt-log.js';
 import { BatchItemRequest, RegisterBatchRequest, RegisterDecisionRequest } from './decisions.dto.js';
 import { GetDecisionDoc, ListDecisionsDoc, RegisterBatchDoc, RegisterDecisionDoc } from './decisions.docs.js';
 import { ListDecisionsQuery, questionOf } from './decisions.query.js';
-import { keyOfHeader, keyOfItem, readDecision, waitMsOf } from './read-request.js';
+import { keyOfHeader, keyOfItem, readDecision, patienceOf } from './read-request.js';
 import { itemOf } from './batch-item.js';
 import { sendAnswer } from './send-answer.js';
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 @Controller('v1/decisions')
 export class DecisionsController {
@@ -30,8 +28,8 @@ export class DecisionsController {
     @Body(strictBody(RegisterDecisionRequest)) body: RegisterDecisionRequest,
   ): Promise<void> {
     const request = readDecision(callerOf(req), body, keyOfHeader(req.raw.rawHeaders));
-    const answer = await this.ledger.record(arrivalOf(req), request, waitMsOf(req.headers['prefer']));
-    this.attempts.note(arrivalOf(req), request, answer);
+    const answer = await this.ledger.record(arrivalOf(req), request, patienceOf(req.headers['prefer']));
+    this.attempts.note(arrivalOf(req), logged(request), answer);
     sendAnswer(reply, answer);
   }
 
@@ -50,10 +48,11 @@ export class DecisionsController {
     }
     const read = body.decisions.map((item) => readItem(req, item));
     const requests = read.filter((item): item is DecisionRequest => !(item instanceof Problem));
-    const answers = await this.ledger.recordAll(arrivalOf(req), requests, waitMsOf(req.headers['prefer']));
+    const answers = await this.ledger.recordAll(arrivalOf(req), requests, patienceOf(req.headers['prefer']));
     const answerOf = new Map(requests.map((request, index) => [request, answers[index]]));
     for (const [request, answer] of answerOf)
-      if (answer !== undefined && !(answer instanceof Problem)) this.attempts.note(arrivalOf(req), request, answer);
+      if (answer !== undefined && !(answer instanceof Problem))
+        this.attempts.note(arrivalOf(req), logged(request), answer);
     const items = read.map((item) => itemOf(item instanceof Problem ? item : answerOf.get(item), req.id));
     void reply
       .code(200)
@@ -73,13 +72,8 @@ export class DecisionsController {
   @Get(':decisionId')
   @GetDecisionDoc()
   async one(@Req() req: FastifyRequest, @Param('decisionId') decisionId: string): Promise<Record<string, unknown>> {
-    if (!UUID.test(decisionId)) throw new Problem('not-found', 'There is no such decision.');
-    return this.reader.one(callerOf(req).tenant, decisionId);
+    return this.reader.one(callerOf(req).tenant, decisionIdOf(decisionId));
   }
-}
-
-function arrivalOf(req: FastifyRequest): Arrival {
-  return { caller: callerOf(req), requestId: req.id, startedAt: req.startedAt };
 }
 
 /** An item that cannot be registered ends in its own problem, and its neighbours do not notice. */
@@ -93,4 +87,8 @@ function readItem(req: FastifyRequest, item: unknown): DecisionRequest | Problem
     if (error instanceof Problem) return error;
     throw error;
   }
+}
+
+function logged({ key, inputs }: DecisionRequest): { key: string; action: string } {
+  return { key, action: inputs.action };
 }

@@ -34,6 +34,25 @@ const APPLIED = {
   recordedAt: RECORDED_AT,
 };
 
+const CLAIMED = {
+  decisionId: DECISION_ID,
+  key: CONTENT_KEY,
+  keySource: 'content',
+  contentKey: CONTENT_KEY,
+  state: 'in_flight',
+  lease: {
+    token: '1.Zk3v0tQm8xB1nC5yD7wE9aF2gH4jK6lM0pR8sT1uVwX',
+    number: 1,
+    lockedUntil: '2026-11-30T17:36:30.121001Z',
+  },
+  downstreamKeys: {
+    key: CONTENT_KEY,
+    hex40: '113056fb1a9f4af2f493e381d325b9759f004342',
+    hex32: '113056fb1a9f4af2f493e381d325b975',
+    uuid4: '113056fb-1a9f-4af2-b493-e381d325b975',
+  },
+};
+
 const REFUSED_MEMBERS = { decisionId: DECISION_ID, key: CONTENT_KEY, ledgerEntryId: ENTRY_ID };
 const WINNER = { decisionId: WINNER_ID, key: 'sar-C-1042-2026-Q3', recordedAt: '2026-10-02T08:00:00.000001Z' };
 
@@ -85,7 +104,7 @@ export const RegisterDecisionDoc = (): MethodDecorator =>
       {
         name: 'Prefer',
         description:
-          'How many seconds to wait for a request with the same key that is under way: `wait=N`, at most 30. Otherwise 2.',
+          'How many seconds to wait, `wait=N`, at most 30: for a request with the same key that is under way (otherwise 2), and for the end of an effect that the worker brings about (otherwise not at all).',
         example: 'wait=5',
       },
     ],
@@ -96,6 +115,13 @@ export const RegisterDecisionDoc = (): MethodDecorator =>
         description: 'Applied: now, or when the key was first used.',
         example: APPLIED,
         headers: OUTCOME_HEADERS,
+      },
+      {
+        status: 202,
+        description:
+          'The effect is outside and under way. `caller`: it is yours to run, under the lease. `dispatched`: the worker makes the call, and there is no `lease` member; `state` is `failed` if, within the time that you waited, it was given up and surely had no effect, so that the next request runs it again.',
+        example: CLAIMED,
+        headers: { Location: OUTCOME_HEADERS.Location },
       },
     ],
     problems: [
@@ -133,8 +159,10 @@ export const RegisterDecisionDoc = (): MethodDecorator =>
       },
       { code: 'unknown-action', detail: 'The inventory has no action refund.create. An admin can put it there.' },
       {
-        code: 'unsupported-execution',
-        detail: 'case.close is executed as "caller", which this version does not support yet.',
+        code: 'outcome-unknown',
+        detail:
+          'Nobody knows whether the effect happened. It is not run again until an admin has resolved the decision.',
+        members: { decisionId: DECISION_ID, state: 'unknown' },
       },
     ],
   });

@@ -110,6 +110,17 @@ export class RegisterDecisionRequest {
 
   @Child(() => Evidence, { description: 'Where this try came from.', optional: true })
   evidence?: Evidence;
+
+  @Name({
+    description:
+      'For an effect outside: what the caller shows to be given the same lease again, should its answer be lost. In neither key nor fingerprint.',
+    example: 'q7Jm2xVw9Lr4Tz8Nc5Bd1K',
+    pattern: /^[A-Za-z0-9_-]{22,64}$/,
+    form: '22–64 url-safe characters',
+    max: 64,
+    optional: true,
+  })
+  leaseNonce?: string;
 }
 
 export class BatchItemRequest extends RegisterDecisionRequest {

@@ -1,11 +1,12 @@
 import type { Caller } from '#access';
 import { checkKey, InvalidIdempotencyKey, parseIdempotencyKey } from '#key';
-import { decisionRequest, type DecisionRequest } from '#ledger';
+import { decisionRequest, type DecisionRequest, type Patience } from '#ledger';
 import { Problem } from '#problem';
 import type { Evidence, RegisterDecisionRequest } from './decisions.dto.js';
 
 export const IDEMPOTENCY_KEY_HEADER = 'idempotency-key';
 
+const MS_A_SECOND = 1000;
 const DEFAULT_WAIT_S = 2;
 const LONGEST_WAIT_S = 30;
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i;
@@ -41,16 +42,20 @@ function checkedKey(read: () => string): string {
   }
 }
 
-/** How long a twin is to wait, from `Prefer: wait=N` (RFC 7240, section 4.3); a preference that cannot be read is none. */
-export function waitMsOf(prefer: string | string[] | undefined): number {
+/**
+ * How long a request waits, from `Prefer: wait=N` (RFC 7240, section 4.3); a preference that cannot be read is none. Without
+ * one it waits for a twin, but not for an effect that it has queued itself.
+ */
+export function patienceOf(prefer: string | string[] | undefined): Patience {
   const [, seconds] = PREFER_WAIT.exec([prefer ?? ''].flat().join(',')) ?? [];
-  return 1000 * Math.min(seconds === undefined ? DEFAULT_WAIT_S : Number(seconds), LONGEST_WAIT_S);
+  const waitMs = (asked: number): number => MS_A_SECOND * Math.min(asked, LONGEST_WAIT_S);
+  return { twinMs: waitMs(Number(seconds ?? DEFAULT_WAIT_S)), outcomeMs: waitMs(Number(seconds ?? 0)) };
 }
 
 /** @throws Problem `tenant-mismatch`, `key-derivation-mismatch` */
 export function readDecision(
   caller: Caller,
-  { inputs, note, evidence }: RegisterDecisionRequest,
+  { inputs, note, evidence, leaseNonce }: RegisterDecisionRequest,
   clientKey: string | null,
 ): DecisionRequest {
   if (inputs.tenantId !== undefined && inputs.tenantId !== caller.tenant) {
@@ -71,6 +76,7 @@ export function readDecision(
     note ?? null,
     evidenceOf(evidence),
     clientKey,
+    leaseNonce ?? null,
   );
 }
 

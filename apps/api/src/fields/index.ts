@@ -1,2 +1,17 @@
 export { bind } from './bind.js';
-export { Child, Id, Items, JsonMap, Key, Name, OneOf, Sha256Hex, Text, Time, Whole, WholeText } from './kinds.js';
+export {
+  Child,
+  Id,
+  Items,
+  Json,
+  JsonMap,
+  Key,
+  Name,
+  OneOf,
+  Sha256Hex,
+  Text,
+  Time,
+  Whole,
+  WholeText,
+  Yes,
+} from './kinds.js';

@@ -128,6 +128,16 @@ export function JsonMap(options: FieldOptions): PropertyDecorator {
   return field(options, { type: 'object', additionalProperties: true }, [IsObject({ message: 'must be an object' })]);
 }
 
+/** Any JSON value. */
+export function Json(options: FieldOptions): PropertyDecorator {
+  return field(options, {}, [ValidateBy({ name: 'json', validator: { validate: () => true } })]);
+}
+
+/** `true`, and nothing else. */
+export function Yes(options: FieldOptions): PropertyDecorator {
+  return field(options, { type: 'boolean', enum: [true] }, [IsIn([true], { message: 'must be true' })]);
+}
+
 /** An object with fields of its own. */
 export function Child(type: () => Type<object>, { description, optional }: FieldOptions): PropertyDecorator {
   return field(

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '#access';
+import type { Arrival } from '#ledger';
+import { Problem } from '#problem';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -26,4 +28,17 @@ export function requestIdOf(message: IncomingMessage): string {
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === null) throw new Error('The route is open to everyone and has no caller');
   return request.caller;
+}
+
+/** The arrival of a request, as the ledger records it. */
+export function arrivalOf(request: FastifyRequest): Arrival {
+  return { caller: callerOf(request), requestId: request.id, startedAt: request.startedAt };
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The id in a path. What cannot be one is not there. @throws Problem `not-found` */
+export function decisionIdOf(text: string): string {
+  if (!UUID.test(text)) throw new Problem('not-found', 'There is no such decision.');
+  return text;
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { Database } from '#database';
-import type { Disposition } from '#ledger';
+import type { Disposition, Unfinished } from '#ledger';
 
 const MS_A_SECOND = 1000;
 const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
@@ -43,6 +43,20 @@ export class Metrics {
     );
     this.gauge('database_pool_idle', 'Connections of the pool that nobody uses.', () => this.database.pool().idle);
     this.gauge('database_pool_waiting', 'Requests that wait for a connection.', () => this.database.pool().waiting);
+  }
+
+  /** Shows what the worker of this process found unfinished. */
+  followWorker(worker: { unfinished(): Unfinished }): void {
+    this.gauge(
+      'decisions_in_flight_oldest_seconds',
+      'Age of the oldest key in flight, over all tenants, at the last sweep.',
+      () => worker.unfinished().inFlightOldestSeconds,
+    );
+    this.gauge(
+      'decisions_unknown',
+      'Decisions of which nobody knows whether they happened, over all tenants, at the last sweep.',
+      () => worker.unfinished().unknown,
+    );
   }
 
   countDecision(action: string, disposition: Disposition, latencyMs: number): void {

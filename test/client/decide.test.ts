@@ -219,7 +219,7 @@ describe.each(LEDGERS)('against %s', (_, start) => {
       ['half a character', '\ud83d'],
       ['more than a body holds', 'x'.repeat(300_000)],
     ])('a result that cannot be recorded (%s) leaves the outcome unknown, not silent', async (_name, result) => {
-      const error = await errorOf(clientOf(ledger).decide<unknown>(freshInputs('refund.create'), () => result));
+      const error = await errorOf(clientOf(ledger).decide(freshInputs('refund.create'), () => result));
       expect(error).toBeInstanceOf(OutcomeUnknown);
       expect(error).toMatchObject({ state: 'unknown' });
     });
@@ -236,7 +236,7 @@ describe.each(LEDGERS)('against %s', (_, start) => {
 
     test('what JSON leaves out is left out of the result', async () => {
       const result = { at: new Date(0), none: undefined };
-      const { outcome } = await clientOf(ledger).decide<unknown>(freshInputs('refund.create'), () => result);
+      const { outcome } = await clientOf(ledger).decide(freshInputs('refund.create'), () => result);
       expect(outcome.result).toEqual({ at: '1970-01-01T00:00:00.000Z' });
       const nothing = await clientOf(ledger).decide<void>(freshInputs('refund.create'), () => undefined);
       expect(nothing.outcome.result).toBeNull();

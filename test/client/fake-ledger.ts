@@ -43,13 +43,17 @@ interface Decision {
   report: { text: string; reply: Reply } | null;
 }
 
+/** What came over the socket: the fake looks into it without asking first. */
+// eslint-disable-next-line typescript/no-explicit-any
+type Loose = any;
+
 /** A service of the contract's sections 1, 4 and 6, for the client's tests: in memory, one tenant, no log, no reading. */
 export async function startFakeLedger(rules: Readonly<Record<string, FakeRules>>) {
   const fake = new Fake(new Map(Object.entries(rules)));
   const server = createServer((request, response) => {
     void fake.answer(request).then(({ status, text, headers }) => {
       const type = status < 400 ? 'application/json' : 'application/problem+json';
-      response.writeHead(status, { 'content-type': type, 'x-request-id': randomUUID(), ...headers }).end(text);
+      return response.writeHead(status, { 'content-type': type, 'x-request-id': randomUUID(), ...headers }).end(text);
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -86,7 +90,7 @@ class Fake {
     return this.#report(decision, route, body);
   }
 
-  async #register(body: any, request: IncomingMessage): Promise<Reply> {
+  async #register(body: Loose, request: IncomingMessage): Promise<Reply> {
     const { inputs, note = null, leaseNonce = null } = body;
     if (inputs.tenantId !== undefined && inputs.tenantId !== TENANT) return problem(403, 'tenant-mismatch');
     const content = deriveContentKey({ ...inputs, tenantId: TENANT });
@@ -104,7 +108,7 @@ class Fake {
     }
   }
 
-  #attempt(asked: any): Reply {
+  #attempt(asked: Loose): Reply {
     const { key, print, contentKey, inputs, leaseNonce } = asked;
     const known = this.#byKey.get(key);
     if (known !== undefined) {
@@ -177,7 +181,7 @@ class Fake {
     return json(200, { lockedUntil: time(lease.untilMs) });
   }
 
-  #report(decision: Decision, route: string, body: any): Reply {
+  #report(decision: Decision, route: string, body: Loose): Reply {
     const { leaseToken, outcome } = body;
     if (leaseToken !== decision.lease.token) return problem(409, 'lease-lost', facts(decision));
     const text = canonicalJson([route, outcome ?? [body.reason, body.effect]]);
@@ -191,7 +195,7 @@ class Fake {
     return reply;
   }
 
-  #complete(decision: Decision, outcome: any): Reply {
+  #complete(decision: Decision, outcome: Loose): Reply {
     const reason = outcome.reason as unknown;
     if (outcome.status === 'refused' && (typeof reason !== 'string' || reason.length === 0 || reason.length > 255)) {
       return problem(400, 'validation-failed', { detail: 'reason: 1–255 characters' });
@@ -200,12 +204,12 @@ class Fake {
     return reply.status === 201 ? { ...reply, status: 200 } : reply;
   }
 
-  #fail(decision: Decision, { effect }: any): Reply {
+  #fail(decision: Decision, { effect }: Loose): Reply {
     decision.state = effect === 'none' ? 'failed' : 'unknown';
     return json(200, { decisionId: decision.decisionId, state: decision.state });
   }
 
-  #store(decision: Decision, outcome: any): Reply {
+  #store(decision: Decision, outcome: Loose): Reply {
     decision.state = 'completed';
     const { decisionId, key, contentKey, action } = decision;
     const record = { decisionId, key, ledgerEntryId: randomUUID(), recordedAt: time(performance.now()) };

@@ -92,7 +92,7 @@ describe.each(LEDGERS)('against %s', (_, start) => {
     ['a proxy’s 403', { kind: 'instead', status: 403, text: 'no' }],
     ['a redirect', { kind: 'instead', status: 307, headers: { location: 'http://127.0.0.1:9/' } }],
   ] as const)('%s is not tried again', async (_name, fault) => {
-    ledger.road.plan('register', fault as Fault);
+    ledger.road.plan('register', fault);
     const error = await errorOf(clientOf(ledger).decide(freshInputs('refund.create'), () => null));
     expect(error).toBeInstanceOf(Rejected);
     expect(sent('register')).toHaveLength(1);

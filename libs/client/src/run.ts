@@ -52,7 +52,7 @@ export async function runUnderLease<T>(
   const onLost = (why: string): void =>
     abort.abort(new LeaseLost(why, { key, decisionId, state: null, problem: null, unrecorded: null }));
   options.signal?.addEventListener('abort', passOn, { once: true });
-  const keeper = keepLease({ renew: held.renew, onLost }, held.lengthMs, held.sinceMs);
+  const keeper = keepLease({ renew: (timeoutMs) => held.renew(timeoutMs), onLost }, held.lengthMs, held.sinceMs);
   try {
     const lease = { number, lockedUntil };
     const value = await run({ key, decisionId, downstreamKeys, lease, signal: abort.signal });

@@ -39,7 +39,7 @@ async function statements(caller, action, count) {
       throw new Error('heard');
     },
   };
-  const inventory = { find: async () => action, checkParams: () => null };
+  const inventory = { all: async () => new Map([[action.action, action]]), checkParams: () => null };
   const ledger = new Ledger(listener, inventory, { of: () => null }, { responseRetentionOverrideSeconds: null });
   ledger.logger.error = () => undefined;
   for (let i = 0; i < count; i++) {

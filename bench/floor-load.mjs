@@ -46,7 +46,7 @@ async function statements(caller, action, count) {
     const { inputs, note, evidence } = JSON.parse(freshBody('f', made++));
     const request = decisionRequest({ tenantId: caller.tenant, ...inputs }, note, evidence, null);
     const arrival = { caller, requestId: randomUUID(), startedAt: performance.now() };
-    await ledger.record(arrival, request, 0).catch(() => undefined);
+    await ledger.record(arrival, request, { twinMs: 0, outcomeMs: 0 }).catch(() => undefined);
   }
   if (heard.length !== count) throw new Error(`The ledger sent ${heard.length} statements for ${count} decisions`);
   return heard;

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Inventory, type Action } from '#actions';
-import { classifyFailure, Database, failureProblem, type Transaction } from '#database';
-import { EffectHandlers, type EffectHandler } from '#effects';
+import { classifyFailure, Database, failureProblem } from '#database';
+import { EffectHandlers } from '#effects';
 import { Problem } from '#problem';
 import {
   inFlightAnswer,
@@ -13,10 +13,10 @@ import {
   type AnswerRow,
 } from './answer.js';
 import type { Arrival, DecisionRequest } from './decision-request.js';
-import { decidedEffect, outcomeRow, type DecisionRow } from './decision-row.js';
-import { runHandler } from './handler-run.js';
+import { recordAround } from './record-around.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
 import { awaitDispatches } from './dispatch-outcome.js';
+import { Gatherer } from './gatherer.js';
 import { claimedAnswer } from './lease.js';
 import { HeldByAnother, patiently, StillInFlight, type Patience, type Turn } from './patience.js';
 import { planRequest, type Plan } from './plan.js';
@@ -24,10 +24,24 @@ import { appliedBodyFromEntry } from './stored-outcome.js';
 
 const CLAIMED = 202;
 
+/** How many statements of one tenant may be under way for single requests; what arrives meanwhile goes into the next. */
+const UNDER_WAY = 3;
+/** How many of them a statement may carry. */
+const MOST_TOGETHER = 64;
+/** One that has to wait for a twin must not hold up its neighbours: they part, and each goes on alone. */
+const COMPANY_LOCK_TIMEOUT_MS = 10;
+
+interface Gathered {
+  readonly arrival: Arrival;
+  readonly plan: Plan;
+  readonly deadline: number;
+}
+
 /** The promise: one decision, recorded once. Every request for a key ends in the one outcome that was recorded. */
 @Injectable()
 export class Ledger {
   private readonly logger = new Logger(Ledger.name);
+  private readonly gatherers = new Map<string, Gatherer<Gathered, Answer | Problem>>();
 
   constructor(
     private readonly database: Database,
@@ -60,8 +74,54 @@ export class Ledger {
     const plans = requests.map((request, ordinal) => this.plan(arrival, request, ordinal, actions));
     const twinDeadline = performance.now() + twinMs;
     const answers: (Answer | Problem)[] = [];
-    for (const run of consecutive(plans)) answers.push(...(await this.runTogether(arrival, run, twinDeadline)));
+    for (const run of consecutive(plans)) answers.push(...(await this.runInCompany(arrival, run, twinDeadline)));
     return this.listenOn(arrival, plans, answers, deadline);
+  }
+
+  /** A single declarative decision shares a statement with those of its tenant that arrive meanwhile. */
+  private async runInCompany(arrival: Arrival, run: readonly Plan[], deadline: number): Promise<(Answer | Problem)[]> {
+    const [plan] = run;
+    if (plan?.kind !== 'declarative' || run.length > 1) return this.runTogether(arrival, run, deadline);
+    const { tenant } = arrival.caller;
+    const gatherer =
+      this.gatherers.get(tenant) ?? new Gatherer(UNDER_WAY, MOST_TOGETHER, (items) => this.runGathered(items));
+    this.gatherers.set(tenant, gatherer);
+    const answer = await gatherer.add({ arrival, plan, deadline });
+    if (gatherer.isIdle()) this.gatherers.delete(tenant);
+    return [answer];
+  }
+
+  /** Records what has gathered in one statement; if that fails, each alone, so that nobody fails for a neighbour. */
+  private async runGathered(items: readonly Gathered[]): Promise<(Answer | Problem)[]> {
+    const [first] = items;
+    if (first === undefined || items.length === 1) {
+      return first === undefined ? [] : this.runTogether(first.arrival, [first.plan], first.deadline);
+    }
+    try {
+      const rows = items.map(({ plan, arrival }, ordinal) => ({
+        ...plan.row,
+        ordinal,
+        elapsed_ms: performance.now() - arrival.startedAt,
+      }));
+      const parameters = [first.arrival.caller.tenant, COMPANY_LOCK_TIMEOUT_MS, JSON.stringify(rows)];
+      const answers = await this.database.statement<AnswerRow>(
+        'SELECT * FROM record_decisions($1, $2, $3)',
+        parameters,
+      );
+      const byOrdinal = new Map(answers.map((answer) => [answer.ordinal, answer]));
+      return await Promise.all(
+        items.map(({ arrival, plan }, ordinal) => {
+          const row = byOrdinal.get(ordinal);
+          return this.answer(arrival, plan, row === undefined ? [] : [inPlace(row, plan)]);
+        }),
+      );
+    } catch (error) {
+      if (classifyFailure(error) === 'unavailable') return items.map(() => this.failed(error));
+    }
+    const answers = await Promise.all(
+      items.map(({ arrival, plan, deadline }) => this.runTogether(arrival, [plan], deadline)),
+    );
+    return answers.flat();
   }
 
   /** Whoever queued a decision, and has the time, is told how it ended. */
@@ -204,28 +264,6 @@ export class Ledger {
       retentionSeconds: this.settings.responseRetentionOverrideSeconds,
     });
   }
-}
-
-/** The transaction around a handler: the key is claimed, the effect applied or refused, the outcome recorded. */
-async function recordAround(
-  tx: Transaction,
-  parameters: readonly unknown[],
-  handler: EffectHandler,
-  row: DecisionRow,
-  request: DecisionRequest,
-  arrival: Arrival,
-): Promise<AnswerRow[]> {
-  const standing = await tx.query<AnswerRow[]>('SELECT * FROM open_decision($1, $2, $3)', [...parameters]);
-  if (standing.length > 0) return standing;
-  const { tenant } = arrival.caller;
-  const outcome = await runHandler(tx, handler, decidedEffect(tenant, row, request), row);
-  const concluded = outcome === 'place-taken' ? row : outcomeRow(row, request, outcome, arrival.requestId);
-  const isApplied = outcome !== 'place-taken' && outcome.status === 'applied';
-  return tx.query<AnswerRow[]>('SELECT * FROM close_decision($1, $2, $3)', [
-    tenant,
-    JSON.stringify([concluded]),
-    isApplied,
-  ]);
 }
 
 /** How a lease stands is told without the request's place in its batch. */

@@ -36,7 +36,8 @@ async function statements(caller, action, count) {
   const listener = {
     statement: async (sql, parameters) => {
       heard.push({ text: sql, values: parameters });
-      throw new Error('heard');
+      // A database that is away is not asked a second time.
+      throw Object.assign(new Error('heard'), { code: 'ECONNREFUSED' });
     },
   };
   const inventory = { all: async () => new Map([[action.action, action]]), checkParams: () => null };

@@ -46,6 +46,8 @@ function serverSettings(port: number, extra: Readonly<Record<string, string>>): 
     log_destination: 'stderr',
     fsync: 'on',
     synchronous_commit: 'on',
+    // A plan that was made while a table was empty may be a bad one; it is made anew when the table has been analysed.
+    autovacuum_naptime: '5s',
     full_page_writes: 'on',
     ...extra,
   };

@@ -34,14 +34,13 @@ const COMPANY_LOCK_TIMEOUT_MS = 10;
 interface Gathered {
   readonly arrival: Arrival;
   readonly plan: Plan;
-  readonly deadline: number;
 }
 
 /** The promise: one decision, recorded once. Every request for a key ends in the one outcome that was recorded. */
 @Injectable()
 export class Ledger {
   private readonly logger = new Logger(Ledger.name);
-  private readonly gatherers = new Map<string, Gatherer<Gathered, Answer | Problem>>();
+  private readonly gatherers = new Map<string, Gatherer<Gathered, Answer | Problem | 'alone'>>();
 
   constructor(
     private readonly database: Database,
@@ -86,17 +85,18 @@ export class Ledger {
     const gatherer =
       this.gatherers.get(tenant) ?? new Gatherer(UNDER_WAY, MOST_TOGETHER, (items) => this.runGathered(items));
     this.gatherers.set(tenant, gatherer);
-    const answer = await gatherer.add({ arrival, plan, deadline });
+    const answer = await gatherer.add({ arrival, plan });
     if (gatherer.isIdle()) this.gatherers.delete(tenant);
-    return [answer];
+    return answer === 'alone' ? this.runTogether(arrival, run, deadline) : [answer];
   }
 
-  /** Records what has gathered in one statement; if that fails, each alone, so that nobody fails for a neighbour. */
-  private async runGathered(items: readonly Gathered[]): Promise<(Answer | Problem)[]> {
+  /**
+   * Records what has gathered in one statement. If that fails, each goes on alone and outside the lanes: nobody fails for a
+   * neighbour, and nobody waits for one that has to wait for a twin.
+   */
+  private async runGathered(items: readonly Gathered[]): Promise<(Answer | Problem | 'alone')[]> {
     const [first] = items;
-    if (first === undefined || items.length === 1) {
-      return first === undefined ? [] : this.runTogether(first.arrival, [first.plan], first.deadline);
-    }
+    if (first === undefined) return [];
     try {
       const rows = items.map(({ plan, arrival }, ordinal) => ({
         ...plan.row,
@@ -116,12 +116,8 @@ export class Ledger {
         }),
       );
     } catch (error) {
-      if (classifyFailure(error) === 'unavailable') return items.map(() => this.failed(error));
+      return items.map(() => (classifyFailure(error) === 'unavailable' ? this.failed(error) : 'alone'));
     }
-    const answers = await Promise.all(
-      items.map(({ arrival, plan, deadline }) => this.runTogether(arrival, [plan], deadline)),
-    );
-    return answers.flat();
   }
 
   /** Whoever queued a decision, and has the time, is told how it ended. */

@@ -148,7 +148,12 @@ describe('an entity says of its table what the database says', () => {
           name: column.databaseName,
           type: dataSource.driver.normalizeType(column),
           nullable: column.isNullable,
-          default: typeof column.default === 'function' ? column.default() : (column.default ?? null),
+          default:
+            typeof column.default === 'function'
+              ? column.default()
+              : column.default === undefined
+                ? null
+                : String(column.default),
           collation: column.collation ?? null,
         }))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),

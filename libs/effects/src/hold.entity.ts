@@ -2,7 +2,11 @@ import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 
 /** The place of an effect outside, from the claim until it is applied, refused or given up. */
 @Entity('hold')
-@Check('hold_place_length', 'char_length(place) <= 10')
+@Check(
+  'hold_lengths',
+  `char_length(action) BETWEEN 1 AND 64 AND char_length(subject_type) BETWEEN 1 AND 255
+    AND char_length(subject_id) BETWEEN 1 AND 255 AND char_length(place) <= 10`,
+)
 export class Hold {
   @PrimaryColumn({ name: 'subject_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'hold_pkey' })
   subjectId: string;

@@ -15,7 +15,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 )
 @Check('idempotency_record_lease_counts', 'lease_number >= 0 AND reclaims >= 0 AND lease_seconds > 0')
 @Index('idempotency_record_by_expiry', ['tenantId', 'expiresAt'])
-@Index('idempotency_record_unfinished', ['tenantId', 'lockedUntil'], { where: `status <> 'completed'` })
+@Index('idempotency_record_unfinished', ['tenantId', 'lockedUntil'], { where: `(status <> 'completed'::text)` })
 export class IdempotencyRecord {
   @PrimaryColumn({
     name: 'idem_key',

@@ -153,7 +153,7 @@ describe('an entity says of its table what the database says', () => {
               ? column.default()
               : column.default === undefined
                 ? null
-                : String(column.default),
+                : JSON.stringify(column.default),
           collation: column.collation ?? null,
         }))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),

@@ -28,6 +28,8 @@ export class ProblemFilter implements ExceptionFilter {
         return new Problem('malformed-request', 'The request is not well-formed HTTP for this service.', {
           members: { errors: [{ pointer: '', detail: 'cannot be read' }] },
         });
+      // Of the page's files, one that may not be had is one that is not there.
+      case 403:
       case 404:
         return this.notFound(request);
       case 413:

@@ -6,7 +6,7 @@ import ts from 'typescript';
 import { PROJECT_ROOT } from '#database';
 import { DECISION_FILTERS } from '#ledger';
 import { PROBLEMS } from '#problem';
-import { DecisionFilterQuery, ListDecisionsQuery } from '../../apps/api/src/decisions/decisions.query.js';
+import { DecisionFilterQuery, ListDecisionsQuery } from '../../apps/api/src/reading/queries.js';
 import { fieldsOf } from '../../apps/api/src/fields/field.js';
 import { LIST_PARAMETERS } from '../support/bad-targets.js';
 import { nodesOf, productFiles } from '../support/sources.js';

@@ -149,11 +149,12 @@ describe('an entity says of its table what the database says', () => {
           type: dataSource.driver.normalizeType(column),
           nullable: column.isNullable,
           default:
-            typeof column.default === 'function'
+            column.asExpression ??
+            (typeof column.default === 'function'
               ? column.default()
               : column.default === undefined
                 ? null
-                : JSON.stringify(column.default),
+                : JSON.stringify(column.default)),
           collation: column.collation ?? null,
         }))
         .toSorted((a, b) => (a.name < b.name ? -1 : 1)),

@@ -6,6 +6,8 @@ import type { TestDatabase } from '../support/index.js';
 
 /** What the role that the service runs as may do, and nothing beyond it. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  access: ['INSERT', 'SELECT'],
+  access_end: ['INSERT', 'SELECT'],
   action_version: ['INSERT', 'SELECT'],
   attempt: ['INSERT', 'SELECT'],
   bound_key: ['INSERT', 'SELECT'],
@@ -17,6 +19,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   hold: ['DELETE', 'INSERT', 'SELECT'],
   idempotency_record: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   ledger_entry: ['INSERT', 'SELECT'],
+  recorded_decision: ['INSERT', 'SELECT'],
   refund: ['INSERT', 'SELECT'],
   refund_case: ['INSERT', 'SELECT', 'UPDATE'],
   sar_filing: ['INSERT', 'SELECT'],
@@ -24,7 +27,18 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   tenant: ['INSERT', 'SELECT'],
 };
 
-const APPEND_ONLY = ['action_version', 'attempt', 'bound_key', 'decision_record', 'effect', 'ledger_entry', 'tenant'];
+const APPEND_ONLY = [
+  'access',
+  'access_end',
+  'action_version',
+  'attempt',
+  'bound_key',
+  'decision_record',
+  'effect',
+  'ledger_entry',
+  'recorded_decision',
+  'tenant',
+];
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 

@@ -18,6 +18,9 @@ const OWNERS: Readonly<Record<string, string>> = {
   attempt: 'decisions',
   effect: 'effects',
   ledger_entry: 'ledger',
+  recorded_decision: 'ledger',
+  access: 'ledger',
+  access_end: 'ledger',
 };
 
 /** The client is a package of its own, in which `#key` would not resolve: one file of it takes the key library along. */
@@ -42,7 +45,8 @@ describe('the folders', () => {
       importsOf(file)
         .filter(
           ({ from, isExport, isStar }) =>
-            isStar || (isExport && (!/^\.\/(dispatch\/)?[a-z0-9.-]+\.js$/.test(from) || from.endsWith('/index.js'))),
+            isStar ||
+            (isExport && (!/^\.\/((dispatch|reading)\/)?[a-z0-9.-]+\.js$/.test(from) || from.endsWith('/index.js'))),
         )
         .map(({ from }) => `${file.path}: ${from}`),
     );

@@ -10,9 +10,14 @@ import { AccessController } from './access/access.controller.js';
 import { ActionsController } from './actions/actions.controller.js';
 import { AttemptLog } from './decisions/attempt-log.js';
 import { DecisionsController } from './decisions/decisions.controller.js';
-import { IdempotencyRecordsController } from './decisions/idempotency-records.controller.js';
 import { LeasesController } from './leases/leases.controller.js';
 import { AccessGuard } from './http/index.js';
+import { AccessLogController } from './reading/access-log.controller.js';
+import { AttemptsController } from './reading/attempts.controller.js';
+import { DecisionReadingController } from './reading/decisions.controller.js';
+import { EntriesController } from './reading/entries.controller.js';
+import { ExportsController } from './reading/exports.controller.js';
+import { IdempotencyRecordsController } from './reading/idempotency-records.controller.js';
 import { PinoLogger } from './service/logger.js';
 import { Metrics } from './service/metrics.js';
 import { MetricsController } from './service/metrics.controller.js';
@@ -47,8 +52,13 @@ export class AppModule {
       ],
       controllers: [
         DecisionsController,
-        IdempotencyRecordsController,
         LeasesController,
+        DecisionReadingController,
+        AttemptsController,
+        EntriesController,
+        ExportsController,
+        IdempotencyRecordsController,
+        AccessLogController,
         ActionsController,
         AccessController,
         ServiceController,

@@ -9,11 +9,18 @@ ledger entry and the effect commit in one transaction, so every retry and every 
 
 To try it here: **Authorize** with a token of the tenant, then register a decision, send it again, and read it back.`;
 
+/** In the order in which an auditor works; what only a program sends comes after it. */
 const TAGS: readonly [string, string][] = [
-  ['Decisions', 'What was decided: register it, find it, read it back.'],
+  ['Decisions', 'What was decided, how often, and on what basis.'],
+  ['Attempts', 'Every arrival of a request: who tried, when, and what became of it.'],
+  ['Ledger entries', 'The record: one entry for each decision that has an outcome.'],
+  ['Exports', 'The complete population, with proof of its count.'],
   ['Idempotency records', 'What a key stands for.'],
-  ['Actions', 'The inventory of what may be decided, and the rules.'],
-  ['Access', 'Tenants and credentials.'],
+  ['Actions', 'The inventory of what may be decided, and the rules, in each version.'],
+  ['Access log', 'Who looked at these records.'],
+  ['Registering', 'A decision is registered once, however often it is sent.'],
+  ['Leases', 'The life of a decision whose effect is outside.'],
+  ['Tenants and credentials', 'Who may call.'],
   ['Service', 'Whether it runs, and how.'],
 ];
 

@@ -7,7 +7,7 @@ import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, IdempotencyRecord } from '#idempotency';
-import { LedgerEntry } from '#ledger';
+import { AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
 
 /**
  * Compares the entities with the schema that the migrations make, on a fresh database of the server whose
@@ -27,6 +27,9 @@ const ENTITIES = [
   ContentHold,
   Dispatch,
   LedgerEntry,
+  RecordedDecision,
+  AccessRecord,
+  AccessEnd,
 ];
 
 async function drift(serverUrl: string): Promise<readonly string[]> {
@@ -38,12 +41,32 @@ async function drift(serverUrl: string): Promise<readonly string[]> {
     url.pathname = SCRATCH;
     await migrate(url.href);
     const dataSource = await new DataSource({ type: 'postgres', url: url.href, entities: ENTITIES }).initialize();
+    await tellOfGenerated(dataSource);
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     await dataSource.destroy();
     return upQueries.map(({ query }) => query);
   } finally {
     await server.query(`DROP DATABASE ${SCRATCH} WITH (FORCE)`);
     await server.end();
+  }
+}
+
+/**
+ * TypeORM looks up what a generated column is made of in a table of its own, which only its own synchronising fills. What the
+ * database makes the column of is compared by a test of the house.
+ */
+async function tellOfGenerated(dataSource: DataSource): Promise<void> {
+  await dataSource.query(
+    'CREATE TABLE typeorm_metadata ("type" text, "database" text, "schema" text, "table" text, "name" text, "value" text)',
+  );
+  const generated = dataSource.entityMetadatas.flatMap(({ columns }) =>
+    columns.filter(({ generatedType }) => generatedType !== undefined),
+  );
+  for (const { entityMetadata, databaseName, asExpression } of generated) {
+    await dataSource.query(
+      `INSERT INTO typeorm_metadata VALUES ('GENERATED_COLUMN', current_database(), 'public', $1, $2, $3)`,
+      [entityMetadata.tableName, databaseName, asExpression],
+    );
   }
 }
 

@@ -18,5 +18,5 @@ export {
   type KeyForm,
 } from './dispatch-rules.js';
 export { ActionsModule } from './actions.module.js';
-export { Inventory } from './inventory.js';
+export { Inventory, type MadeAction } from './inventory.js';
 export { isReportingPeriod } from './reporting-period.js';

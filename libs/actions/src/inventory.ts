@@ -22,6 +22,14 @@ const LATEST = `SELECT DISTINCT ON (action) action, version, rules, rfc3339(crea
                  WHERE tenant_id = $1 AND ($2::text IS NULL OR action = $2)
                  ORDER BY action, version DESC`;
 
+/** A version of an action, and the credential that made it; null for one that came with the first start. */
+export interface MadeAction extends Action {
+  credentialId: string | null;
+}
+
+const VERSIONS = `SELECT action, version, rules, rfc3339(created_at) AS updated_at, credential_id
+                    FROM action_version WHERE tenant_id = $1 AND action = $2 ORDER BY version`;
+
 /** What may be decided, and under which rules. */
 @Injectable()
 export class Inventory {
@@ -40,6 +48,15 @@ export class Inventory {
     const [row] = await this.database.transaction(tenant, (tx) => tx.query<ActionRow[]>(LATEST, [tenant, action]));
     if (row === undefined) throw new Problem('not-found', 'The inventory has no such action.');
     return actionOf(row);
+  }
+
+  /** Every version of an action, the first one first. @throws Problem `not-found` */
+  async versions(tenant: string, action: string): Promise<MadeAction[]> {
+    const rows = await this.database.transaction(tenant, (tx) =>
+      tx.query<(ActionRow & { credential_id: string | null })[]>(VERSIONS, [tenant, action]),
+    );
+    if (rows.length === 0) throw new Problem('not-found', 'The inventory has no such action.');
+    return rows.map((row) => ({ ...actionOf(row), credentialId: row.credential_id }));
   }
 
   async list(tenant: string): Promise<Action[]> {

@@ -12,7 +12,15 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
   `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(request_id) BETWEEN 1 AND 128
     AND char_length(action) BETWEEN 1 AND 64 AND char_length(problem) BETWEEN 1 AND 64`,
 )
+@Check('attempt_evidence_lengths', 'char_length(step_id) BETWEEN 1 AND 255 AND char_length(run_id) BETWEEN 1 AND 255')
 @Index('attempt_by_decision', ['decisionId', 'tenantId'])
+@Index('attempt_by_time', ['tenantId', 'receivedAt', 'attemptId'])
+@Index('attempt_by_step', ['stepId', 'tenantId', 'receivedAt'], { where: '(step_id IS NOT NULL)' })
+@Index('attempt_by_run', ['runId', 'tenantId', 'receivedAt'], { where: '(run_id IS NOT NULL)' })
+@Index('attempt_by_credential', ['credentialId', 'tenantId', 'receivedAt'])
+@Index('attempt_out_of_the_ordinary', ['disposition', 'tenantId', 'receivedAt'], {
+  where: `(disposition <> ALL (ARRAY['created'::text, 'replayed'::text, 'completed'::text, 'renewed'::text]))`,
+})
 export class Attempt {
   @PrimaryColumn({ name: 'attempt_id', type: 'uuid', primaryKeyConstraintName: 'attempt_pkey' })
   attemptId: string;
@@ -29,7 +37,7 @@ export class Attempt {
   @Column({ type: 'text', collation: 'C' })
   action: string;
 
-  @Column({ type: 'text' })
+  @Column({ type: 'text', collation: 'C' })
   disposition: string;
 
   @Column({ type: 'boolean' })
@@ -52,4 +60,25 @@ export class Attempt {
 
   @Column({ type: 'text', nullable: true })
   problem: string | null;
+
+  /** Of the evidence, to be looked for. */
+  @Column({
+    name: 'step_id',
+    type: 'text',
+    collation: 'C',
+    nullable: true,
+    generatedType: 'STORED',
+    asExpression: `(evidence ->> 'stepId'::text)`,
+  })
+  stepId: string | null;
+
+  @Column({
+    name: 'run_id',
+    type: 'text',
+    collation: 'C',
+    nullable: true,
+    generatedType: 'STORED',
+    asExpression: `(evidence ->> 'runId'::text)`,
+  })
+  runId: string | null;
 }

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import { Check, Column, Entity, ForeignKey, PrimaryColumn, Unique } from 'typeorm';
 
 /** The record: one for each final decision, unique by key, append-only, kept for good. */
 @Entity('ledger_entry')
@@ -11,7 +11,10 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 
   `char_length(idem_key) BETWEEN 1 AND 255 AND char_length(reason) BETWEEN 1 AND 255
    AND char_length(external_ref) BETWEEN 1 AND 255 AND octet_length(result) <= 1048576`,
 )
-@Index('ledger_entry_by_time', ['tenantId', 'recordedAt', 'decisionId'])
+@Check(
+  'ledger_entry_salts',
+  'octet_length(params_salt) = 32 AND octet_length(note_salt) = 32 AND octet_length(result_salt) = 32',
+)
 @ForeignKey('DecisionRecord', ['tenantId', 'decisionId'], ['tenantId', 'decisionId'], {
   name: 'ledger_entry_of_decision',
 })
@@ -63,4 +66,14 @@ export class LedgerEntry {
 
   @Column({ name: 'response_expires_at', type: 'timestamptz' })
   responseExpiresAt: Date;
+
+  /** 32 random bytes each: what the digests of the params, the note and the result begin with. */
+  @Column({ name: 'params_salt', type: 'bytea', default: () => 'random_salt()' })
+  paramsSalt: Buffer;
+
+  @Column({ name: 'note_salt', type: 'bytea', default: () => 'random_salt()' })
+  noteSalt: Buffer;
+
+  @Column({ name: 'result_salt', type: 'bytea', default: () => 'random_salt()' })
+  resultSalt: Buffer;
 }

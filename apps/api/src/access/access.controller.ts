@@ -1,10 +1,12 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Post, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { Credentials, type CredentialView, type NewCredential, type TenantTokens } from '#access';
 import { callerOf, strictBody } from '../http/index.js';
 import { CreateTenantDoc, IssueCredentialDoc, ListCredentialsDoc, RevokeCredentialDoc } from './access.docs.js';
 import { NewCredentialRequest, NewTenantRequest } from './access.dto.js';
 
+@ApiTags('Tenants and credentials')
 @Controller('v1')
 export class AccessController {
   constructor(private readonly credentials: Credentials) {}

@@ -1,15 +1,17 @@
 import { Body, Controller, Get, Param, Put, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ACTION_NAME, ACTION_NAME_LENGTH, Inventory, type Action } from '#actions';
+import { ACTION_NAME, ACTION_NAME_LENGTH, Inventory, type Action, type MadeAction } from '#actions';
 import { DispatchTargets } from '#effects';
 import { Problem, validationFailed } from '#problem';
 import { callerOf, strictBody } from '../http/index.js';
-import { GetActionDoc, ListActionsDoc, PutActionDoc } from './actions.docs.js';
+import { GetActionDoc, ListActionsDoc, ListVersionsDoc, PutActionDoc } from './actions.docs.js';
 import { PutActionRequest, rulesOf } from './actions.dto.js';
 import { checkTarget } from './check-target.js';
 
 const isName = (action: string): boolean => action.length <= ACTION_NAME_LENGTH && ACTION_NAME.test(action);
 
+@ApiTags('Actions')
 @Controller('v1/actions')
 export class ActionsController {
   constructor(
@@ -51,5 +53,12 @@ export class ActionsController {
   async get(@Req() req: FastifyRequest, @Param('action') name: string): Promise<Action> {
     if (!isName(name)) throw new Problem('not-found', 'The inventory has no such action.');
     return this.inventory.get(callerOf(req).tenant, name);
+  }
+
+  @Get(':action/versions')
+  @ListVersionsDoc()
+  async versions(@Req() req: FastifyRequest, @Param('action') name: string): Promise<{ items: MadeAction[] }> {
+    if (!isName(name)) throw new Problem('not-found', 'The inventory has no such action.');
+    return { items: await this.inventory.versions(callerOf(req).tenant, name) };
   }
 }

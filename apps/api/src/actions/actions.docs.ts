@@ -70,3 +70,22 @@ export const GetActionDoc = (): MethodDecorator =>
     answers: [{ status: 200, description: 'The action.', example: ACTION }],
     problems: [{ code: 'not-found', detail: 'The inventory has no such action.' }],
   });
+
+export const ListVersionsDoc = (): MethodDecorator =>
+  Documented({
+    id: 'listActionVersions',
+    isReading: true,
+    summary: 'How the rules of one action changed',
+    description:
+      'Every version of the action with its rules, when it was made and by which credential; null for one that came with the first start. A decision keeps the version that it was made under: count decisions by `actionVersion` to see which fall under which.',
+    roles: OF_THE_TENANT,
+    params: [NAME],
+    answers: [
+      {
+        status: 200,
+        description: 'The versions.',
+        example: { items: [{ ...ACTION, credentialId: '3f9c0a7b1d2e4f5a6b7c' }] },
+      },
+    ],
+    problems: [{ code: 'not-found', detail: 'The inventory has no such action.' }],
+  });

@@ -1,22 +1,22 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DecisionReader, Ledger, type DecisionListRow, type DecisionRequest } from '#ledger';
+import { Ledger, type DecisionRequest } from '#ledger';
 import { Problem, validationFailed } from '#problem';
 import { bind } from '../fields/index.js';
-import { arrivalOf, callerOf, decisionIdOf, strictBody, strictQuery } from '../http/index.js';
+import { arrivalOf, callerOf, strictBody } from '../http/index.js';
 import { AttemptLog } from './attempt-log.js';
 import { BatchItemRequest, RegisterBatchRequest, RegisterDecisionRequest } from './decisions.dto.js';
-import { GetDecisionDoc, ListDecisionsDoc, RegisterBatchDoc, RegisterDecisionDoc } from './decisions.docs.js';
-import { ListDecisionsQuery, questionOf } from './decisions.query.js';
+import { RegisterBatchDoc, RegisterDecisionDoc } from './decisions.docs.js';
 import { keyOfHeader, keyOfItem, readDecision, patienceOf } from './read-request.js';
 import { itemOf } from './batch-item.js';
 import { sendAnswer } from './send-answer.js';
 
+@ApiTags('Registering')
 @Controller('v1/decisions')
 export class DecisionsController {
   constructor(
     private readonly ledger: Ledger,
-    private readonly reader: DecisionReader,
     private readonly attempts: AttemptLog,
   ) {}
 
@@ -58,21 +58,6 @@ export class DecisionsController {
       .code(200)
       .type('application/json')
       .send(`{"items":[${items.join(',')}]}`);
-  }
-
-  @Get()
-  @ListDecisionsDoc()
-  async list(
-    @Req() req: FastifyRequest,
-    @Query(strictQuery(ListDecisionsQuery)) query: ListDecisionsQuery,
-  ): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
-    return this.reader.list(callerOf(req).tenant, questionOf(query));
-  }
-
-  @Get(':decisionId')
-  @GetDecisionDoc()
-  async one(@Req() req: FastifyRequest, @Param('decisionId') decisionId: string): Promise<Record<string, unknown>> {
-    return this.reader.one(callerOf(req).tenant, decisionIdOf(decisionId));
   }
 }
 

@@ -1,82 +1,6 @@
-import type { Role } from '#access';
 import { Documented } from '../http/index.js';
 import { RegisterBatchRequest, RegisterDecisionRequest } from './decisions.dto.js';
-
-const READERS: readonly Role[] = ['admin', 'auditor', 'orchestrator'];
-
-const DECISION_ID = '0199c1f0-6b3a-7c52-a1de-5b8c1f0e2d41';
-const WINNER_ID = '0199c1ef-0a11-7d03-9c44-1e2f3a4b5c6d';
-const ENTRY_ID = '0199c1f0-6b3a-7c53-8f10-7a6b5c4d3e2f';
-const CONTENT_KEY = 'dk_demo_113056fb1a9f4af2f493e381d325b9759f004342';
-const RECORDED_AT = '2026-11-30T17:36:00.123456Z';
-
-const INPUTS = {
-  subject: { type: 'case', id: 'C-1042' },
-  action: 'refund.create',
-  params: { amount: '10.00', currency: 'EUR' },
-  model: { id: 'm-1', version: '2026-09-01' },
-  promptTemplateSha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-  retrievalSnapshotId: 'rs-14',
-  policyVersion: 'pol-7',
-};
-
-const REQUEST = { inputs: INPUTS, note: 'parcel lost', evidence: { stepId: 'step-3', runId: 'run-81', attempt: 1 } };
-
-const APPLIED = {
-  decisionId: DECISION_ID,
-  key: CONTENT_KEY,
-  keySource: 'content',
-  contentKey: CONTENT_KEY,
-  state: 'completed',
-  outcome: { status: 'applied', result: { refundId: '0199c1f0-6b3a-7c54-b0a1-2c3d4e5f6a7b', refundedTotal: '10.00' } },
-  effect: { effectId: '0199c1f0-6b3a-7c54-b0a1-2c3d4e5f6a7b', kind: 'refund.create', status: 'applied' },
-  ledgerEntryId: ENTRY_ID,
-  recordedAt: RECORDED_AT,
-};
-
-const CLAIMED = {
-  decisionId: DECISION_ID,
-  key: CONTENT_KEY,
-  keySource: 'content',
-  contentKey: CONTENT_KEY,
-  state: 'in_flight',
-  lease: {
-    token: '1.Zk3v0tQm8xB1nC5yD7wE9aF2gH4jK6lM0pR8sT1uVwX',
-    number: 1,
-    lockedUntil: '2026-11-30T17:36:30.121001Z',
-  },
-  downstreamKeys: {
-    key: CONTENT_KEY,
-    hex40: '113056fb1a9f4af2f493e381d325b9759f004342',
-    hex32: '113056fb1a9f4af2f493e381d325b975',
-    uuid4: '113056fb-1a9f-4af2-b493-e381d325b975',
-  },
-};
-
-const REFUSED_MEMBERS = { decisionId: DECISION_ID, key: CONTENT_KEY, ledgerEntryId: ENTRY_ID };
-const WINNER = { decisionId: WINNER_ID, key: 'sar-C-1042-2026-Q3', recordedAt: '2026-10-02T08:00:00.000001Z' };
-
-const ROW = {
-  decisionId: DECISION_ID,
-  key: CONTENT_KEY,
-  keySource: 'content',
-  contentKey: CONTENT_KEY,
-  state: 'completed',
-  outcome: { status: 'applied' },
-  action: 'refund.create',
-  actionVersion: 1,
-  subject: INPUTS.subject,
-  reportingPeriod: null,
-  model: INPUTS.model,
-  promptTemplateSha256: INPUTS.promptTemplateSha256,
-  retrievalSnapshotId: INPUTS.retrievalSnapshotId,
-  policyVersion: INPUTS.policyVersion,
-  effectId: APPLIED.effect.effectId,
-  externalRef: null,
-  ledgerEntryId: ENTRY_ID,
-  receivedAt: '2026-11-30T17:36:00.121001Z',
-  recordedAt: RECORDED_AT,
-};
+import { APPLIED, CLAIMED, DECISION_ID, RECORDED_AT, REFUSED_MEMBERS, REQUEST, WINNER } from './sample.js';
 
 const OUTCOME_HEADERS = {
   Location: 'Where the decision is read.',
@@ -84,8 +8,6 @@ const OUTCOME_HEADERS = {
   'Idempotency-Expires':
     'Until when the stored response is kept (HTTP date). After it the same request is answered from the ledger.',
 };
-
-const NOT_FOUND = { code: 'not-found', detail: 'There is no such decision.' } as const;
 
 export const RegisterDecisionDoc = (): MethodDecorator =>
   Documented({
@@ -193,93 +115,4 @@ export const RegisterBatchDoc = (): MethodDecorator =>
         detail: 'A batch has a key for each item, in idempotencyKey, and none in the header.',
       },
     ],
-  });
-
-export const ListDecisionsDoc = (): MethodDecorator =>
-  Documented({
-    id: 'listDecisions',
-    takesQuery: true,
-    summary: 'What was decided',
-    description:
-      'The decisions that all the given filters hold for, by the time of recording. A parameter that is unknown, empty or given twice is refused, so a list is never wider than it was asked for. Follow `nextCursor` until it is null: every decision that was there when the walk began comes exactly once, whatever is recorded meanwhile.',
-    roles: READERS,
-    answers: [{ status: 200, description: 'A page of decisions.', example: { items: [ROW], nextCursor: null } }],
-    problems: [
-      {
-        code: 'validation-failed',
-        detail: 'colour: is not a member of this request',
-        members: { errors: [{ pointer: 'colour', detail: 'is not a member of this request' }] },
-      },
-    ],
-  });
-
-export const GetDecisionDoc = (): MethodDecorator =>
-  Documented({
-    id: 'getDecision',
-    summary: 'One decision, in its three views',
-    description:
-      'The request as it was hashed, the effect, and the ledger entry; how often the request arrived and what became of each arrival; and the key in the forms in which it is passed on to other systems.',
-    roles: READERS,
-    params: [{ name: 'decisionId', description: 'The id of the decision.', example: DECISION_ID }],
-    answers: [
-      {
-        status: 200,
-        description: 'The decision.',
-        example: {
-          ...ROW,
-          fingerprint: '8494ad7ae90ef9d055250ec98d5bfd2cef02aa85994c17f7c592f444657dad8e',
-          request: {
-            inputs: { ...INPUTS, tenantId: 'demo' },
-            note: REQUEST.note,
-            firstEvidence: REQUEST.evidence,
-            receivedAt: ROW.receivedAt,
-          },
-          effect: { ...APPLIED.effect, result: APPLIED.outcome.result },
-          ledgerEntry: {
-            ledgerEntryId: ENTRY_ID,
-            outcome: 'applied',
-            reason: null,
-            winnerDecisionId: null,
-            recordedAt: RECORDED_AT,
-            recordedBy: '3f9c0a7b1d2e4f5a6b7c',
-            responseExpiresAt: '2027-02-28T17:36:00.123456Z',
-          },
-          attempts: { total: 3, byDisposition: { created: 1, replayed: 2 } },
-          downstreamKeys: {
-            key: CONTENT_KEY,
-            hex40: '113056fb1a9f4af2f493e381d325b9759f004342',
-            hex32: '113056fb1a9f4af2f493e381d325b975',
-            uuid4: '113056fb-1a9f-4af2-b493-e381d325b975',
-          },
-        },
-      },
-    ],
-    problems: [NOT_FOUND],
-  });
-
-export const GetRecordDoc = (): MethodDecorator =>
-  Documented({
-    id: 'getIdempotencyRecord',
-    summary: 'What a key stands for',
-    description:
-      'The state of a key, the decision it ends in, and until when its response is kept. An `expired` key still stands for its decision: it is answered from the ledger.',
-    roles: READERS,
-    params: [{ name: 'key', description: 'The key, percent-encoded.', example: 'order-8812-refund-1' }],
-    answers: [
-      {
-        status: 200,
-        description: 'The record.',
-        example: {
-          key: 'order-8812-refund-1',
-          keySource: 'client',
-          status: 'completed',
-          fingerprint: '8494ad7ae90ef9d055250ec98d5bfd2cef02aa85994c17f7c592f444657dad8e',
-          decisionId: DECISION_ID,
-          lockedUntil: null,
-          createdAt: '2026-11-30T17:36:00.121001Z',
-          expiresAt: '2027-02-28T17:36:00.123456Z',
-        },
-      },
-    ],
-    problems: [{ code: 'not-found', detail: 'There is no record of such a key.' }],
   });

@@ -13,9 +13,12 @@ const FIELDS = new WeakMap<object, Field[]>();
 
 /** The fields of a request's class, those of the class it extends first, in the order in which they are declared. */
 export function fieldsOf(type: Type<object>): readonly Field[] {
-  const parent: unknown = Object.getPrototypeOf(type.prototype);
-  const inherited = typeof parent === 'object' && parent !== null ? (FIELDS.get(parent) ?? []) : [];
-  return [...inherited, ...(FIELDS.get(type.prototype) ?? [])];
+  return declaredBy(type.prototype);
+}
+
+function declaredBy(prototype: object | null): Field[] {
+  if (prototype === null) return [];
+  return [...declaredBy(Object.getPrototypeOf(prototype)), ...(FIELDS.get(prototype) ?? [])];
 }
 
 export interface FieldOptions {

@@ -7,6 +7,7 @@ export {
   JsonMap,
   Key,
   Name,
+  Names,
   OneOf,
   Sha256Hex,
   Text,

@@ -69,6 +69,19 @@ export function OneOf<const T extends string>({
   ]);
 }
 
+/** A list of a few words, joined by commas, each at most once. */
+export function Names({ values, ...options }: FieldOptions & { values: readonly string[] }): PropertyDecorator {
+  const isList = (value: unknown): boolean => {
+    const names = typeof value === 'string' ? value.split(',') : [];
+    return names.length > 0 && names.every((name) => values.includes(name)) && new Set(names).size === names.length;
+  };
+  const message = `must be a list, with commas and each at most once, of ${values.join(', ')}`;
+  const word = `(${values.join('|')})`;
+  return field(options, { type: 'string', pattern: `^${word}(,${word})*$` }, [
+    ValidateBy({ name: 'names', validator: { validate: isList, defaultMessage: () => message } }),
+  ]);
+}
+
 /** A whole number. */
 export function Whole({
   min,

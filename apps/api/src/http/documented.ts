@@ -1,7 +1,8 @@
-import { applyDecorators, type Type } from '@nestjs/common';
+import { applyDecorators, UseInterceptors, type Type } from '@nestjs/common';
 import { ApiBearerAuth, ApiBody, ApiHeader, ApiOperation, ApiParam, ApiResponse } from '@nestjs/swagger';
 import type { Role } from '#access';
 import { PROBLEMS, Problem, type ProblemCode } from '#problem';
+import { AccessInterceptor } from './access.interceptor.js';
 import { Allow, TakesQuery } from './allow.js';
 
 export interface AnswerDoc {
@@ -28,6 +29,8 @@ export interface RouteDoc {
   readonly headers?: readonly { name: string; description: string; example: string }[];
   /** Whether it takes a query. A parameter is refused by every route that does not. */
   readonly takesQuery?: boolean;
+  /** Whether what it answers is recorded in the log of accesses before it is answered. */
+  readonly isReading?: boolean;
   readonly params?: readonly { name: string; description: string; example: string }[];
   readonly answers: readonly AnswerDoc[];
   readonly problems?: readonly ProblemDoc[];
@@ -84,6 +87,7 @@ export function Documented(doc: RouteDoc): MethodDecorator & ClassDecorator & Pr
     }),
     ...(doc.roles === undefined ? [] : [Allow(...doc.roles), ApiBearerAuth()]),
     ...(doc.takesQuery === true ? [TakesQuery()] : []),
+    ...(doc.isReading === true ? [UseInterceptors(AccessInterceptor)] : []),
     ...(doc.headers ?? []).map((header) =>
       ApiHeader({ ...header, required: false, schema: { type: 'string', example: header.example } }),
     ),

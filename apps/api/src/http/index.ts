@@ -1,10 +1,11 @@
 export { AccessGuard } from './access.guard.js';
+export { AccessInterceptor, accessOf } from './access.interceptor.js';
 export { Allow } from './allow.js';
 export { ClientErrors } from './client-errors.js';
 export { parseQueryString } from './query-string.js';
 export { takeJsonAsBytes } from './json-body.js';
 export { Documented, type ProblemDoc, type RouteDoc } from './documented.js';
 export { ProblemFilter, sendProblem } from './problem.filter.js';
-export { arrivalOf, callerOf, decisionIdOf, REQUEST_ID_HEADER, requestIdOf } from './request-context.js';
+export { arrivalOf, callerOf, idOf, REQUEST_ID_HEADER, requestIdOf } from './request-context.js';
 export { Routes } from './routes.js';
 export { readJson, strictBody, strictQuery } from './strict.pipe.js';

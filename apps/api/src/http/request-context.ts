@@ -38,7 +38,7 @@ export function arrivalOf(request: FastifyRequest): Arrival {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The id in a path. What cannot be one is not there. @throws Problem `not-found` */
-export function decisionIdOf(text: string): string {
-  if (!UUID.test(text)) throw new Problem('not-found', 'There is no such decision.');
+export function idOf(text: string, what: string): string {
+  if (!UUID.test(text)) throw new Problem('not-found', `There is no such ${what}.`);
   return text;
 }

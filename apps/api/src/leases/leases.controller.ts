@@ -1,9 +1,10 @@
 import { Body, Controller, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Leases, type ReportAnswer } from '#ledger';
 import { AttemptLog } from '../decisions/attempt-log.js';
 import { sendAnswer } from '../decisions/send-answer.js';
-import { arrivalOf, decisionIdOf, strictBody } from '../http/index.js';
+import { arrivalOf, idOf, strictBody } from '../http/index.js';
 import { CompleteDoc, FailDoc, RenewDoc, ResolveDoc } from './leases.docs.js';
 import {
   CompletionRequest,
@@ -15,6 +16,7 @@ import {
 } from './leases.dto.js';
 
 /** What the holder of a lease, or an admin, reports on an effect outside. */
+@ApiTags('Leases')
 @Controller('v1/decisions/:decisionId')
 export class LeasesController {
   constructor(
@@ -30,7 +32,7 @@ export class LeasesController {
     @Param('decisionId') id: string,
     @Body(strictBody(LeaseRequest)) { leaseToken }: LeaseRequest,
   ): Promise<void> {
-    this.send(req, reply, await this.leases.renew(arrivalOf(req), decisionIdOf(id), leaseToken));
+    this.send(req, reply, await this.leases.renew(arrivalOf(req), idOf(id, 'decision'), leaseToken));
   }
 
   @Post('completion')
@@ -41,7 +43,11 @@ export class LeasesController {
     @Param('decisionId') id: string,
     @Body(strictBody(CompletionRequest)) { leaseToken, outcome }: CompletionRequest,
   ): Promise<void> {
-    this.send(req, reply, await this.leases.complete(arrivalOf(req), decisionIdOf(id), leaseToken, outcomeOf(outcome)));
+    this.send(
+      req,
+      reply,
+      await this.leases.complete(arrivalOf(req), idOf(id, 'decision'), leaseToken, outcomeOf(outcome)),
+    );
   }
 
   @Post('failure')
@@ -52,7 +58,7 @@ export class LeasesController {
     @Param('decisionId') id: string,
     @Body(strictBody(FailureRequest)) { leaseToken, reason, effect }: FailureRequest,
   ): Promise<void> {
-    this.send(req, reply, await this.leases.fail(arrivalOf(req), decisionIdOf(id), leaseToken, { reason, effect }));
+    this.send(req, reply, await this.leases.fail(arrivalOf(req), idOf(id, 'decision'), leaseToken, { reason, effect }));
   }
 
   @Post('resolution')
@@ -64,7 +70,7 @@ export class LeasesController {
     @Body(strictBody(ResolutionRequest)) body: ResolutionRequest,
   ): Promise<void> {
     const resolution = resolutionOf(body);
-    const decisionId = decisionIdOf(id);
+    const decisionId = idOf(id, 'decision');
     const report =
       'outcome' in resolution
         ? await this.leases.resolve(arrivalOf(req), decisionId, resolution.outcome)

@@ -1,10 +1,12 @@
 import { Controller, Get, Header } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Documented } from '../http/index.js';
 import { Metrics } from './metrics.js';
 
 const PROMETHEUS_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Beside the API unless METRICS_PORT gives the numbers a port of their own. */
+@ApiTags('Service')
 @Controller()
 export class MetricsController {
   constructor(private readonly metrics: Metrics) {}

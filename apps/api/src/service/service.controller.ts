@@ -1,8 +1,10 @@
 import { Controller, Get } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { Database, missingMigrations } from '#database';
 import { Problem } from '#problem';
 import { Documented } from '../http/index.js';
 
+@ApiTags('Service')
 @Controller()
 export class ServiceController {
   constructor(private readonly database: Database) {}

@@ -1,12 +1,11 @@
 import { ACTION_NAME, ACTION_NAME_LENGTH } from '#actions';
-import type { DecisionFilterName, ListQuestion } from '#ledger';
-import { Id, Name, OneOf, Sha256Hex, Text, Time, WholeText } from '../fields/index.js';
+import { ATTEMPT_GROUP_NAMES, DECISION_GROUP_NAMES, type AttemptFilterName, type DecisionFilterName } from '#ledger';
+import { Id, Name, Names, OneOf, Sha256Hex, Text, Time, WholeText } from '../fields/index.js';
+import { CursorField, LimitField, OrderField } from './paging.js';
 
 const LARGEST_INTEGER = 2_147_483_647;
-const DEFAULT_LIMIT = 50;
-const CURSOR_LENGTH = 512;
 
-/** Every filter of the list. All that are given must hold. A test compares the names with the reader's own table. */
+/** Every filter of decisions. All that are given must hold. A test compares the names with the reader's own table. */
 export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, string>> {
   @Name({
     description: 'What was to be done.',
@@ -94,20 +93,107 @@ export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, s
 }
 
 export class ListDecisionsQuery extends DecisionFilterQuery {
-  @WholeText({ description: 'How many rows a page has.', default: DEFAULT_LIMIT, min: 1, max: 500, optional: true })
+  @LimitField()
   limit?: string;
 
-  @OneOf({ description: 'The order of recording.', default: 'asc', values: ['asc', 'desc'], optional: true })
+  @OrderField()
   order?: 'asc' | 'desc';
 
-  @Text({
-    description: 'Where the last page ended: its nextCursor, sent with the same filters and order.',
-    max: CURSOR_LENGTH,
-    optional: true,
-  })
+  @CursorField()
   cursor?: string;
 }
 
-export function questionOf({ limit, order, cursor, ...filters }: ListDecisionsQuery): ListQuestion {
-  return { filters, order: order ?? 'asc', limit: Number(limit ?? DEFAULT_LIMIT), cursor: cursor ?? null };
+export class CountDecisionsQuery extends DecisionFilterQuery {
+  @Names({
+    description: 'What to count by, as a list with commas. Rows without a value form a group with null.',
+    example: 'action,outcome',
+    values: DECISION_GROUP_NAMES,
+    optional: true,
+  })
+  groupBy?: string;
+}
+
+export class ExportDecisionsQuery extends DecisionFilterQuery {
+  @OneOf({
+    description: 'One JSON object a line, or a table for a spreadsheet.',
+    values: ['ndjson', 'csv'],
+    default: 'ndjson',
+    optional: true,
+  })
+  format?: 'ndjson' | 'csv';
+
+  @OrderField()
+  order?: 'asc' | 'desc';
+
+  @CursorField('The cursor of the last row that arrived, to go on behind it, sent with the same filters and order.')
+  cursor?: string;
+}
+
+/** Every filter of attempts: of the decision, and of the arrival itself. */
+export class AttemptFilterQuery extends DecisionFilterQuery implements Partial<Record<AttemptFilterName, string>> {
+  @OneOf({
+    description: 'What became of the arrival.',
+    example: 'mismatch',
+    values: [
+      'created',
+      'refused',
+      'replayed',
+      'mismatch',
+      'in_flight',
+      'same_content',
+      'reclaimed',
+      'completed',
+      'failed',
+      'unknown',
+      'lease_lost',
+      'renewed',
+      'resolved',
+    ],
+    optional: true,
+  })
+  disposition?: string;
+}
+
+export class ListAttemptsQuery extends AttemptFilterQuery {
+  @LimitField()
+  limit?: string;
+
+  @OrderField()
+  order?: 'asc' | 'desc';
+
+  @CursorField()
+  cursor?: string;
+}
+
+export class CountAttemptsQuery extends AttemptFilterQuery {
+  @Names({
+    description: 'What to count by, as a list with commas. Rows without a value form a group with null.',
+    example: 'disposition',
+    values: ATTEMPT_GROUP_NAMES,
+    optional: true,
+  })
+  groupBy?: string;
+}
+
+export class ListAccessesQuery {
+  @Text({ description: 'Who read: the id of a credential.', max: 64, optional: true })
+  credentialId?: string;
+
+  @Text({ description: 'What was read: the pattern of a route.', example: '/v1/exports/decisions', optional: true })
+  route?: string;
+
+  @Time({ description: 'Read at this time or later.', example: '2026-07-01T00:00:00Z', optional: true })
+  from?: string;
+
+  @Time({ description: 'Read before this time.', example: '2026-10-01T00:00:00Z', optional: true })
+  to?: string;
+
+  @LimitField()
+  limit?: string;
+
+  @OrderField()
+  order?: 'asc' | 'desc';
+
+  @CursorField()
+  cursor?: string;
 }

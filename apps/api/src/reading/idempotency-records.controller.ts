@@ -1,4 +1,5 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { DecisionReader, type IdempotencyRecordView } from '#ledger';
 import { Problem } from '#problem';
@@ -7,6 +8,7 @@ import { GetRecordDoc } from './decisions.docs.js';
 
 const KEY = /^[ -~]{1,255}$/;
 
+@ApiTags('Idempotency records')
 @Controller('v1/idempotency-records')
 export class IdempotencyRecordsController {
   constructor(private readonly reader: DecisionReader) {}

@@ -1,39 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Transaction } from '#database';
 import { downstreamDigest, downstreamKeys, sha256, type JsonValue } from '#key';
-import { Problem, validationFailed } from '#problem';
-import { readCursor, writeCursor } from './cursor.js';
-import { STATE, whereOf, type DecisionFilters } from './decision-filter.js';
-
-/** A decision as it stands in a list. Times are RFC 3339 with microseconds. */
-export interface DecisionListRow {
-  decisionId: string;
-  key: string;
-  keySource: string;
-  contentKey: string;
-  state: string;
-  outcome: { status: string; reason?: string } | null;
-  action: string;
-  actionVersion: number;
-  subject: { type: string; id: string };
-  reportingPeriod: string | null;
-  model: { id: string; version: string };
-  promptTemplateSha256: string;
-  retrievalSnapshotId: string;
-  policyVersion: string;
-  effectId: string | null;
-  externalRef: string | null;
-  ledgerEntryId: string | null;
-  receivedAt: string;
-  recordedAt: string | null;
-}
-
-export interface ListQuestion {
-  readonly filters: DecisionFilters;
-  readonly order: 'asc' | 'desc';
-  readonly limit: number;
-  readonly cursor: string | null;
-}
+import { Problem } from '#problem';
+import { FROM, LIST_ROW, OF_PAGE, type DecisionListRow } from './decision-list-row.js';
+import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
+import { countedOf, countSql, type Counted, type GroupName } from './groups.js';
+import { Parameters } from './parameters.js';
+import { RECORDED, RECORDED_SINCE, UNFINISHED, type Source } from './source.js';
+import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
 export interface IdempotencyRecordView {
   key: string;
@@ -45,37 +19,6 @@ export interface IdempotencyRecordView {
   createdAt: string;
   expiresAt: string | null;
 }
-
-/** The list row, made in the database: no time passes through a JavaScript Date. */
-const LIST_ROW = `json_build_object(
-  'decisionId', d.decision_id, 'key', d.idem_key, 'keySource', d.key_source, 'contentKey', content_key(d.tenant_id, d.content_hash),
-  'state', ${STATE}, 'outcome', CASE WHEN l.outcome IS NOT NULL THEN json_strip_nulls(json_build_object('status', l.outcome, 'reason', l.reason)) END,
-  'action', d.action, 'actionVersion', d.action_version, 'subject', json_build_object('type', d.subject_type, 'id', d.subject_id),
-  'reportingPeriod', d.reporting_period, 'model', json_build_object('id', d.model_id, 'version', d.model_version),
-  'promptTemplateSha256', encode(d.prompt_template_sha256, 'hex'), 'retrievalSnapshotId', d.retrieval_snapshot_id,
-  'policyVersion', d.policy_version, 'effectId', l.effect_id, 'externalRef', l.external_ref, 'ledgerEntryId', l.ledger_entry_id,
-  'receivedAt', rfc3339(d.received_at), 'recordedAt', rfc3339(l.recorded_at))`;
-
-/** A decision with its entry and, while it has none, the record of its key. */
-const FROM = `FROM decision_record d
-    LEFT JOIN ledger_entry l ON l.tenant_id = d.tenant_id AND l.idem_key = d.idem_key AND l.decision_id = d.decision_id
-    LEFT JOIN idempotency_record i ON i.tenant_id = d.tenant_id AND i.idem_key = d.idem_key`;
-
-/** The two kinds of decision, each by the index that finds it in order: those with an entry, and the few without. */
-const RECORDED = {
-  from: `FROM ledger_entry l
-      JOIN decision_record d ON d.tenant_id = l.tenant_id AND d.decision_id = l.decision_id
-      LEFT JOIN idempotency_record i ON false`,
-  where: 'l.tenant_id = $1',
-  at: 'l.recorded_at',
-};
-const UNFINISHED = {
-  from: `FROM idempotency_record i
-      JOIN decision_record d ON d.tenant_id = i.tenant_id AND d.decision_id = i.decision_id
-      LEFT JOIN ledger_entry l ON false`,
-  where: `i.tenant_id = $1 AND i.status <> 'completed'`,
-  at: 'd.received_at',
-};
 
 /** Answers questions about what was decided. */
 @Injectable()
@@ -93,42 +36,39 @@ export class DecisionReader {
   }
 
   /** @throws Problem `validation-failed` for a cursor that belongs to another question, or to none */
-  async list(
-    tenant: string,
-    { filters, order, limit, cursor }: ListQuestion,
-  ): Promise<{ items: DecisionListRow[]; nextCursor: string | null }> {
-    const question = JSON.stringify([tenant, order, Object.entries(filters).toSorted()]);
-    const position = cursor === null ? null : readCursor(question, cursor);
-    if (cursor !== null && position === null) {
-      throw validationFailed([
+  async list(tenant: string, filters: DecisionFilters, paging: Paging): Promise<Page<DecisionListRow>> {
+    const question = ['decisions', tenant, Object.entries(filters).toSorted()];
+    const from = cursorOf(question, paging);
+    const parameters = new Parameters(tenant);
+    const walked = await this.database.transaction(tenant, (tx) =>
+      walk<DecisionListRow>(
+        tx,
         {
-          pointer: 'cursor',
-          detail: 'belongs to another question: send it with the filters and the order it came with',
+          question,
+          parameters,
+          sources: [RECORDED, UNFINISHED],
+          since: RECORDED_SINCE,
+          isOverMovingRows: true,
+          conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
+          row: LIST_ROW,
+          joins: OF_PAGE,
         },
-      ]);
-    }
-    const where = whereOf(tenant, filters, 4);
-    const isAfter = order === 'asc' ? '>' : '<';
-    const page = ({ from, where: of, at }: typeof RECORDED): string =>
-      `(SELECT ${LIST_ROW} AS row, ${at} AS at, d.decision_id ${from}
-         WHERE ${of} AND ($2::timestamptz IS NULL OR (${at}, d.decision_id) ${isAfter} ($2::timestamptz, $3::uuid))${where.sql}
-         ORDER BY ${at} ${order}, d.decision_id ${order}
-         LIMIT ${limit + 1})`;
-    const rows = await this.database.transaction(tenant, (tx) =>
-      tx.query<{ row: DecisionListRow; at: string }[]>(
-        `SELECT row, rfc3339(at) AS at FROM (${[RECORDED, UNFINISHED].map(page).join(' UNION ALL ')}) both_kinds
-          ORDER BY both_kinds.at ${order}, decision_id ${order}
-          LIMIT ${limit + 1}`,
-        [tenant, position?.recordedAt ?? null, position?.decisionId ?? null, ...where.parameters],
+        paging,
+        from,
       ),
     );
-    const shown = rows.slice(0, limit);
-    const last = shown.at(-1);
-    const hasMore = rows.length > limit && last !== undefined;
-    return {
-      items: shown.map(({ row }) => row),
-      nextCursor: hasMore ? writeCursor(question, { recordedAt: last.at, decisionId: last.row.decisionId }) : null,
-    };
+    return pageOf(walked, paging.limit);
+  }
+
+  /** How many decisions the filters hold for: keys, not tries. @throws Problem `validation-failed` for too many groups */
+  async count(tenant: string, filters: DecisionFilters, groupBy: readonly GroupName[]): Promise<Counted> {
+    const parameters = new Parameters(tenant);
+    const conditionOf = (source: Source): string => whereOf(DECISION_FILTERS, filters, source, parameters);
+    const sql = countSql([RECORDED, UNFINISHED], conditionOf, groupBy);
+    const rows = await this.database.transaction(tenant, (tx) =>
+      tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values),
+    );
+    return countedOf(rows, groupBy);
   }
 
   /** @throws Problem `not-found` */

@@ -4,6 +4,10 @@
 --
 -- Operator: copies every ledger entry once and builds the indexes while writers wait; about a minute for a million entries.
 
+-- The number of the transaction, as a column can hold it.
+CREATE FUNCTION this_transaction() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN pg_current_xact_id()::text::bigint;
+
 CREATE TABLE recorded_decision (
   tenant_id text COLLATE "C" NOT NULL,
   decision_id uuid NOT NULL,
@@ -11,7 +15,7 @@ CREATE TABLE recorded_decision (
   received_at timestamptz NOT NULL,
   recorded_at timestamptz NOT NULL,
   -- The transaction that recorded it. A walk over pages tells by it what was recorded before it began.
-  recorded_in bigint NOT NULL DEFAULT (pg_current_xact_id()::text)::bigint,
+  recorded_in bigint NOT NULL DEFAULT this_transaction(),
   action_version integer NOT NULL,
   action text COLLATE "C" NOT NULL,
   subject_type text COLLATE "C" NOT NULL,

@@ -48,7 +48,7 @@ export class RecordedDecision {
   recordedAt: Date;
 
   /** The transaction that recorded it, as PostgreSQL counts them. */
-  @Column({ name: 'recorded_in', type: 'bigint', default: () => '((pg_current_xact_id())::text)::bigint' })
+  @Column({ name: 'recorded_in', type: 'bigint', default: () => 'this_transaction()' })
   recordedIn: string;
 
   @Column({ name: 'action_version', type: 'integer' })

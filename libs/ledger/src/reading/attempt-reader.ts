@@ -23,9 +23,9 @@ export interface AttemptView {
   problem?: string;
 }
 
-const ATTEMPT_ROW = `jsonb_build_object('attemptId', a.attempt_id, 'decisionId', a.decision_id, 'key', a.idem_key, 'action', a.action,
+const ATTEMPT_ROW = `json_build_object('attemptId', a.attempt_id, 'decisionId', a.decision_id, 'key', a.idem_key, 'action', a.action,
   'disposition', a.disposition, 'won', a.won, 'evidence', a.evidence, 'requestId', a.request_id, 'credentialId', a.credential_id,
-  'receivedAt', rfc3339(a.received_at), 'latencyMs', a.latency_ms) || CASE WHEN a.problem IS NULL THEN '{}' ELSE jsonb_build_object('problem', a.problem) END`;
+  'receivedAt', rfc3339(a.received_at), 'latencyMs', round(a.latency_ms::numeric, 3), 'problem', a.problem)`;
 
 const FILTERS = { ...DECISION_FILTERS, ...ATTEMPT_FILTERS };
 
@@ -75,7 +75,7 @@ export class AttemptReader {
     const from = cursorOf(question, paging);
     const parameters = new Parameters(tenant);
     const walked = await this.database.transaction(tenant, (tx) =>
-      walk<AttemptView>(
+      walk<Omit<AttemptView, 'problem'> & { problem: string | null }>(
         tx,
         {
           question,
@@ -90,7 +90,8 @@ export class AttemptReader {
         from,
       ),
     );
-    return pageOf(walked, paging.limit);
+    const { items, nextCursor } = pageOf(walked, paging.limit);
+    return { items: items.map(({ problem, ...item }) => (problem === null ? item : { ...item, problem })), nextCursor };
   }
 
   /** How many arrivals the filters hold for. @throws Problem `validation-failed` for too many groups */

@@ -80,7 +80,8 @@ export async function walk<Row>(
          ORDER BY 2 ${order}, 1 ${order} LIMIT ${limit + 1})`,
   );
   const rows = await tx.query<{ row: Row; at: string; id: string; time: string; snapshot: string }[]>(
-    `WITH page AS MATERIALIZED (${found.join(' UNION ALL ')} ORDER BY 2 ${order}, 1 ${order} LIMIT ${limit + 1})
+    `WITH page AS MATERIALIZED (
+       SELECT f.id, f.at FROM (${found.join(' UNION ALL ')}) f ORDER BY f.at ${order}, f.id ${order} LIMIT ${limit + 1})
      SELECT w.row, rfc3339(w.at) AS at, w.id, rfc3339(clock_timestamp()) AS time, pg_current_snapshot()::text AS snapshot
        FROM (SELECT ${row} AS row, p.at, p.id, sum(${size}) OVER (ORDER BY p.at ${order}, p.id ${order}) - ${size} AS before FROM page p ${joins}) w
       WHERE w.before < ${MOST_BYTES}

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { canonicalJson, deriveContentKey, fingerprint, type DecisionInputs } from '#key';
 import { populate } from '../../bench/population.mjs';
+import type { DecisionListRow } from '#ledger';
 import type { Client } from '../support/index.js';
 import { setDispatchStage, type DispatchStage } from '../support/dispatching.js';
 import { migratedDatabase } from '../support/schema.js';
@@ -35,9 +36,18 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.clear());
 
+interface HashedRow {
+  inputs: string;
+  note: string | null;
+  key_source: string;
+  idem_key: string;
+  fingerprint: string;
+  content_key: string;
+}
+
 /** All rows of a list, page by page. */
-async function walk(client: Client, path: string): Promise<any[]> {
-  const items: any[] = [];
+async function walk(client: Client, path: string): Promise<DecisionListRow[]> {
+  const items: DecisionListRow[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
     const reply = await client.get(`${path}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
     expect(reply.status).toBe(200);
@@ -142,18 +152,18 @@ describe('what reads a population', () => {
 
 describe('the service takes a population for its own', () => {
   test('its keys, hashes and canonical texts are the ones that the service derives', async () => {
-    const rows = await stage.database.query<Record<string, any>>(
+    const rows = await stage.database.query<HashedRow>(
       `SELECT inputs, note, key_source, idem_key, encode(fingerprint, 'hex') AS fingerprint, content_key(tenant_id, content_hash) AS content_key
          FROM decision_record WHERE tenant_id = ANY ($1)`,
       [TENANTS],
     );
     for (const row of rows) {
-      const given: DecisionInputs = JSON.parse(row['inputs']);
+      const given: DecisionInputs = JSON.parse(row.inputs);
       const { canonical, key } = deriveContentKey(given);
-      expect(canonical).toBe(row['inputs']);
-      expect(row['content_key']).toBe(key);
-      expect(row['key_source'] === 'content' ? row['idem_key'] : key).toBe(key);
-      expect(row['fingerprint']).toBe(fingerprint(canonical, row['note']).toString('hex'));
+      expect(canonical).toBe(row.inputs);
+      expect(row.content_key).toBe(key);
+      expect(row.key_source === 'content' ? row.idem_key : key).toBe(key);
+      expect(row.fingerprint).toBe(fingerprint(canonical, row.note).toString('hex'));
     }
   });
 
@@ -167,15 +177,17 @@ describe('the service takes a population for its own', () => {
       'rules.caller': { execution: 'caller' },
       'rules.transactional': { execution: 'transactional' },
     });
-    const members = (value: any): unknown =>
-      Object.entries(value).map(([name, of]) => (name === 'dispatch' ? [name, Object.keys(of as object)] : name));
+    const members = (text = '{}'): unknown => {
+      const rules = JSON.parse(text) as { dispatch?: object };
+      return [Object.keys(rules), Object.keys(rules.dispatch ?? {})];
+    };
     for (const { rules, execution } of rows) {
       expect(rules).toBe(canonicalJson(JSON.parse(rules)));
       const [put] = await stage.database.query<{ rules: string }>(
         `SELECT rules FROM action_version WHERE action = $1`,
         [`rules.${execution}`],
       );
-      expect(members(JSON.parse(rules))).toEqual(members(JSON.parse(put?.rules ?? '{}')));
+      expect(members(rules)).toEqual(members(put?.rules));
     }
   });
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import pg from 'pg';
 import { attemptsSql, boundKeysSql, firstCountSql, furtherSql } from './population/attempts.mjs';
-import { DAYS, decisionsSql, fatesSql, functionsSql } from './population/fates.mjs';
+import { HOURS, decisionsSql, fatesSql, functionsSql } from './population/fates.mjs';
 import { inventorySql, refusalsSql, writes } from './population/writes.mjs';
 
 const ATTEMPTS_A_DECISION = 2.5;
@@ -37,7 +37,7 @@ export async function populate(
   await refuseUnlessAllowed(client);
   await client.query(`SET synchronous_commit = off; SET work_mem = '256MB'; ${functionsSql(seed)}`);
   try {
-    await client.query(inventorySql(tenants, end, DAYS));
+    await client.query(inventorySql(tenants, end, HOURS));
     await client.query(fatesSql({ decisions, tenants, until: end }));
     let attempts = 0;
     for (let from = 1; from <= decisions; from += STRETCH) {
@@ -45,10 +45,12 @@ export async function populate(
       attempts += await writeStretch(client, { from, to, attempts, until: end });
       say(`${to} decisions, ${attempts} attempts`);
     }
+    await client.query('ANALYZE');
     return { decisions, attempts };
   } finally {
-    await client.query('DROP TABLE IF EXISTS fate; RESET synchronous_commit; RESET work_mem').catch(() => undefined);
-    await client.query('ANALYZE');
+    await client
+      .query('DROP TABLE IF EXISTS pg_temp.fate; RESET synchronous_commit; RESET work_mem')
+      .catch(() => undefined);
   }
 }
 

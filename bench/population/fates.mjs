@@ -1,9 +1,9 @@
 import { actionValues, array, byVersion, VERSIONS } from './inventory.mjs';
 
-/** The population lies in the two years before its end. */
-export const DAYS = 730;
+/** The population lies in the two years before its end. In hours: what a day is would depend on the session's time zone. */
+export const HOURS = 730 * 24;
 
-/** The least share of decisions a subject can have grows as their number does; few subjects have many, many have few. */
+/** In the mean; the busiest have far more, and the small population still has subjects to choose from. */
 const DECISIONS_A_SUBJECT = 20;
 const FEWEST_SUBJECTS = 20;
 
@@ -57,7 +57,7 @@ export function fatesSql({ decisions, tenants, until }) {
   ), acted AS (
     SELECT n, tenant_number, (${array(tenants)})[tenant_number] AS tenant_id, subject_number, action, execution, same_content,
            (1 + floor(share_of_time * ${VERSIONS}))::integer AS action_version, uniqueness,
-           ${end} - make_interval(days => ${DAYS}) * (1 - share_of_time) AS received_at, period,
+           ${end} - make_interval(hours => ${HOURS}) * (1 - share_of_time) AS received_at, period,
            CASE WHEN execution <> 'transactional' AND uniqueness = 'none' AND ending_chance < 0.008 THEN
                   CASE WHEN ending_chance < 0.002 AND execution = 'caller' THEN 'in_flight' WHEN ending_chance < 0.005 THEN 'unknown' ELSE 'failed' END
                 WHEN ending_chance > 1 - refused THEN 'refused' ELSE 'applied' END AS ending,

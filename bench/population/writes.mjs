@@ -2,8 +2,8 @@ import { credentialId, ORCHESTRATORS } from './fates.mjs';
 import { ACTIONS, literal, rulesText, VERSIONS } from './inventory.mjs';
 
 /** Tenants, who calls for them, and what they may decide. Nobody has the tokens: the hashes are of what nobody has seen. */
-export function inventorySql(tenants, until, days) {
-  const begin = `('${until}'::timestamptz - make_interval(days => ${days}))`;
+export function inventorySql(tenants, until, hours) {
+  const begin = `('${until}'::timestamptz - make_interval(hours => ${hours}))`;
   const versions = ACTIONS.flatMap((action) =>
     Array.from(
       { length: VERSIONS },
@@ -17,7 +17,7 @@ export function inventorySql(tenants, until, days) {
   SELECT t, ${credentialId('t', 'k')}, 'orchestrator', 'orchestrator ' || k, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), ${begin}
     FROM unnest(${arrayOf(tenants)}) t, generate_series(1, ${ORCHESTRATORS}) k;
   INSERT INTO action_version (tenant_id, action, version, rules, created_at)
-  SELECT t, action, version, rules, ${begin} + make_interval(days => ${days}) * (version - 1) / ${VERSIONS}
+  SELECT t, action, version, rules, ${begin} + make_interval(hours => ${hours}) * (version - 1) / ${VERSIONS}
     FROM unnest(${arrayOf(tenants)}) t, (VALUES ${versions.join(',\n')}) AS v(action, version, rules);`;
 }
 

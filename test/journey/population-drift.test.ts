@@ -118,7 +118,10 @@ async function decideByWorker(): Promise<void> {
     ['send-3', 'send.once', 500],
     ['send-4', 'send.nowhere', 200],
   ] as const) {
-    const body = about(key, action, { params: { reference: key, script: [{ status, waitMs: 200 }] } });
+    // The second request is to find the first under way.
+    const body = about(key, action, {
+      params: { reference: key, script: [{ status, waitMs: key === 'send-1' ? 2_000 : 0 }] },
+    });
     const queued = await stage.orchestrator.decide({ ...body, evidence }, key);
     await atOnce(stage.orchestrator, { ...body, evidence }, key);
     const { body: ended } = await stage.settled(queued.body.decisionId);

@@ -79,6 +79,19 @@ describe('the credential of an identity', () => {
     }
   });
 
+  test.each([
+    ['with a secret', `'auditor', sha256('x'), 'https://i.example', 's'`],
+    ['of the operator', `'operator', decode(repeat('00', 32), 'hex'), 'https://i.example', 's'`],
+    ['without a subject', `'auditor', decode(repeat('00', 32), 'hex'), 'https://i.example', NULL`],
+    ['without an issuer', `'auditor', decode(repeat('00', 32), 'hex'), NULL, 's'`],
+  ])('%s is refused by the database', async (_name, values) => {
+    const tenant = values.startsWith(`'operator'`) ? '*' : 'acme';
+    const insert = `INSERT INTO credential (tenant_id, credential_id, name, role, secret_sha256, issuer, subject) VALUES ('${tenant}', 'x', 'x', ${values})`;
+    await expect(stage.database.query(insert)).rejects.toMatchObject({
+      constraint: 'credential_identity_has_no_secret',
+    });
+  });
+
   test('belongs to its tenant: the same subject elsewhere is another, and sees nothing of this one', async () => {
     const here = await caller({ sub: 'of-two' });
     const there = await caller({ sub: 'of-two', tenant: 'globex', role: 'auditor' });

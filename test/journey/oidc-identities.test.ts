@@ -43,11 +43,13 @@ describe('the credential of an identity', () => {
     ]);
   });
 
-  test('is who the ledger says decided, and who the attempts say asked', async () => {
+  test('is who the ledger says decided, and who the attempts and the access log say asked', async () => {
     const client = await caller({ sub: 'decider' });
     const decided = await client.decide({ inputs: inputs({ subject: { type: 'case', id: 'named' } }) });
     expect(decided.status).toBe(201);
     const [row] = await rowsOf('decider');
+    await (await caller({ sub: 'reader', role: 'auditor' })).get('/v1/decisions');
+    const [reader] = await rowsOf('reader');
     const [entry] = await stage.database.query<{ credential_id: string }>(
       'SELECT credential_id FROM ledger_entry WHERE ledger_entry_id = $1',
       [decided.body.ledgerEntryId],
@@ -57,6 +59,15 @@ describe('the credential of an identity', () => {
     expect(found.body.items.map(({ decisionId }: { decisionId: string }) => decisionId)).toEqual([
       decided.body.decisionId,
     ]);
+    const attempts = await until(
+      () => stage.auditor.get(`/v1/attempts?credentialId=${row?.['credentialId']}`),
+      ({ body }) => body.items?.length === 1,
+    );
+    expect(attempts.body.items).toEqual([
+      expect.objectContaining({ credentialId: row?.['credentialId'], decisionId: decided.body.decisionId }),
+    ]);
+    const looked = await stage.auditor.get(`/v1/access-log?credentialId=${reader?.['credentialId']}`);
+    expect(looked.body.items.map(({ route }: { route: string }) => route)).toEqual(['/v1/decisions']);
     const used = await until(
       () => rowsOf('decider'),
       ([one]) => one?.['lastUsedAt'] !== null,

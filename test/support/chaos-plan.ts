@@ -8,7 +8,7 @@ export const LEASE_SECONDS = 1;
 export const CALL_TIMEOUT_MS = 600;
 
 export type Disturbance =
-  | { readonly what: 'kill client' | 'twin' | 'twin of its own store'; readonly atMs: number }
+  | { readonly what: 'kill client' | 'kill client for good' | 'twin' | 'twin of its own store'; readonly atMs: number }
   | {
       readonly what: 'pause client' | 'cut client' | 'pause api' | 'cut database';
       readonly atMs: number;
@@ -96,7 +96,7 @@ export function scheduleOf(seed: number, number: number): Schedule {
     }
     const twin = among('twin', 'twin of its own store', 'twin of its own store');
     return among<Disturbance[]>(
-      [{ what: 'kill client', atMs }],
+      [{ what: among('kill client', 'kill client for good'), atMs }],
       // Whoever is to lose a lease needs somebody who takes it over.
       [
         { what: 'pause client', atMs, forMs },
@@ -106,6 +106,11 @@ export function scheduleOf(seed: number, number: number): Schedule {
       [{ what: twin, atMs }],
     );
   };
+  const disturbances = Array.from({ length: between(1, MOST_DISTURBANCES + 1) }, disturbance).flat();
+  // Some are left alone by everybody: then only the sweeper comes by.
+  const leftAtMs = chance(0.2) ? between(100, 1_500) : null;
+  const left = disturbances.filter(({ atMs }) => leftAtMs === null || atMs < leftAtMs);
+  if (leftAtMs !== null) left.push({ what: 'kill client for good', atMs: leftAtMs });
   const wellWaitMs = between(0, 200);
   return {
     number,
@@ -123,8 +128,6 @@ export function scheduleOf(seed: number, number: number): Schedule {
       beforeCallMs: chance(0.5) ? between(0, 800) : 0,
       afterCallMs: chance(0.5) ? between(0, 800) : 0,
     },
-    disturbances: Array.from({ length: between(1, MOST_DISTURBANCES + 1) }, disturbance)
-      .flat()
-      .sort((a, b) => a.atMs - b.atMs),
+    disturbances: left.sort((a, b) => a.atMs - b.atMs),
   };
 }

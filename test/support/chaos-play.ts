@@ -104,6 +104,8 @@ export class Play {
         await sleep(RESTART_MS);
         return this.live('first');
       }
+      case 'kill client for good':
+        return this.kill('first');
       case 'pause client': {
         const child = this.alive.get('first');
         child?.kill('SIGSTOP');

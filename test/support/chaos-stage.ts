@@ -111,9 +111,10 @@ export async function setChaosStage(): Promise<ChaosStage> {
   const apis = Array.from({ length: APIS }, () => new Victim({ ...env, WORKER: 'off' }));
   const workers = Array.from({ length: WORKERS }, () => new Victim({ ...env, WORKER: 'only' }));
   const victims = [...apis, ...workers];
-  // The first migrates.
-  for (const victim of victims) await victim.start();
   let [api] = apis;
+  // The first migrates.
+  await api?.start();
+  await Promise.all(victims.filter((victim) => victim !== api).map((victim) => victim.start()));
   const apiUrl = (): string => api?.url ?? '';
   const tokens = await createTenant(database.url, TENANT);
   const { admin } = clientsOf(apiUrl(), tokens);

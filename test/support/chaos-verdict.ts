@@ -1,13 +1,13 @@
 import { effectsAndEntries } from './audit.js';
 import { LEASE_SECONDS } from './chaos-plan.js';
-import type { Line, Play } from './chaos-play.js';
+import type { Play } from './chaos-play.js';
 import type { ChaosStage } from './chaos-stage.js';
 import { acceptedTooLate } from './chaos-witness.js';
 import { clientsOf } from './index.js';
 import { until } from './stage.js';
 
 /** So long after the last request the sweeper has come by and the queue is worked off, also on a busy machine. */
-const REST_MS = 60_000;
+const REST_MS = 40_000;
 const MOST_LIVES_TO_THE_END = 12;
 
 /** How a key stands. */
@@ -142,5 +142,3 @@ export function tally(words: readonly string[]): Record<string, number> {
   for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
   return counts;
 }
-
-export type { Line };

@@ -68,7 +68,7 @@ export class Play {
   /** From the first request until every client has come to its end by itself and every disturbance is over. */
   async disturbed(): Promise<void> {
     const { client, disturbances } = this.schedule;
-    this.road = await proxyTo(this.stage.apiUrl);
+    this.road = await proxyTo(() => this.stage.apiUrl());
     await Promise.all([
       sleep(client.startMs).then(() => this.live('first')),
       ...disturbances.map(async (disturbance) => {
@@ -108,12 +108,15 @@ export class Play {
         return this.kill('first');
       case 'pause client': {
         const child = this.alive.get('first');
-        child?.kill('SIGSTOP');
+        if (child === undefined) return;
+        this.stage.count('client paused');
+        child.kill('SIGSTOP');
         await sleep(disturbance.forMs);
-        child?.kill('SIGCONT');
+        child.kill('SIGCONT');
         return;
       }
       case 'cut client':
+        this.stage.count('client cut off');
         this.road?.cut();
         await sleep(disturbance.forMs);
         return this.road?.mend();
@@ -129,6 +132,7 @@ export class Play {
   private async kill(name: string): Promise<void> {
     const child = this.alive.get(name);
     if (child === undefined) return;
+    this.stage.count('client killed');
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
     await exited;
@@ -155,9 +159,10 @@ export class Play {
       inputs: this.body.inputs,
     };
     this.note(`${name} starts`, {});
+    this.stage.count('client started');
     const env = { PATH: process.env['PATH'], LIFE: JSON.stringify(life) };
     const child = spawn(process.execPath, [PROGRAM], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    child.stdout.once('data', this.begin);
+    child.stdout.once('data', () => this.begin());
     this.alive.set(name, child);
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
     this.alive.delete(name);

@@ -27,6 +27,8 @@ export interface ChaosStage {
   disturb(disturbance: Disturbance): Promise<void>;
   /** Until nothing that was disturbed is still so. */
   calm(): Promise<void>;
+  /** What was done to whom, for the figures. */
+  count(what: string): void;
   readonly counts: Readonly<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -42,7 +44,11 @@ class Victim {
   /** What is being done to it. Whoever comes meanwhile is content with that: nobody is killed while he gets up. */
   private underWay: Promise<void> | null = null;
 
-  constructor(private readonly env: Readonly<Record<string, string>>) {}
+  constructor(
+    private readonly name: string,
+    private readonly env: Readonly<Record<string, string>>,
+    private readonly count: (what: string) => void,
+  ) {}
 
   get url(): string {
     return this.service?.url ?? '';
@@ -53,18 +59,18 @@ class Victim {
   }
 
   start(): Promise<void> {
-    return this.alone(() => this.up());
+    return this.alone('started', () => this.up());
   }
 
   kill(): Promise<void> {
-    return this.alone(async () => {
+    return this.alone('killed', async () => {
       await this.service?.kill();
       await this.up();
     });
   }
 
   pause(forMs: number): Promise<void> {
-    return this.alone(async () => {
+    return this.alone('paused', async () => {
       this.service?.signal('SIGSTOP');
       await sleep(forMs);
       this.service?.signal('SIGCONT');
@@ -81,8 +87,10 @@ class Victim {
     await this.service?.kill();
   }
 
-  private alone(work: () => Promise<void>): Promise<void> {
-    this.underWay ??= work().finally(() => (this.underWay = null));
+  private alone(what: string, work: () => Promise<void>): Promise<void> {
+    if (this.underWay !== null) return this.underWay;
+    this.count(`${this.name} ${what}`);
+    this.underWay = work().finally(() => (this.underWay = null));
     return this.underWay;
   }
 
@@ -102,14 +110,16 @@ class Victim {
 export async function setChaosStage(): Promise<ChaosStage> {
   const database = await freshDatabase();
   const [road, provider] = await Promise.all([proxyTo(database.url), startProvider()]);
+  const counts: Record<string, number> = {};
+  const count = (what: string): void => void (counts[what] = (counts[what] ?? 0) + 1);
   const env = {
     DATABASE_URL: road.url,
     DISPATCH_ALLOWED_HOSTS: provider.host,
     SWEEP_INTERVAL_SECONDS: String(SWEEP_SECONDS),
     LOG_LEVEL: 'error',
   };
-  const apis = Array.from({ length: APIS }, () => new Victim({ ...env, WORKER: 'off' }));
-  const workers = Array.from({ length: WORKERS }, () => new Victim({ ...env, WORKER: 'only' }));
+  const apis = Array.from({ length: APIS }, () => new Victim('api', { ...env, WORKER: 'off' }, count));
+  const workers = Array.from({ length: WORKERS }, () => new Victim('worker', { ...env, WORKER: 'only' }, count));
   const victims = [...apis, ...workers];
   let [api] = apis;
   // The first migrates.
@@ -133,8 +143,7 @@ export async function setChaosStage(): Promise<ChaosStage> {
   }
   await watchCompletions(database);
 
-  const counts: Record<string, number> = {};
-  const act = async (disturbance: Disturbance): Promise<void> => {
+  const disturb = async (disturbance: Disturbance): Promise<void> => {
     switch (disturbance.what) {
       case 'kill api': {
         const next = apis.find((other) => other !== api && other.isWell);
@@ -150,6 +159,7 @@ export async function setChaosStage(): Promise<ChaosStage> {
       case 'pause worker':
         return workers[disturbance.worker]?.pause(disturbance.forMs);
       case 'cut database':
+        count('database cut');
         road.cut();
         await sleep(disturbance.forMs);
         return road.mend();
@@ -164,13 +174,11 @@ export async function setChaosStage(): Promise<ChaosStage> {
     tenant: TENANT,
     tokens,
     providerUrl: ({ knowsKeys }) => urlOf(knowsKeys),
-    disturb(disturbance) {
-      counts[disturbance.what] = (counts[disturbance.what] ?? 0) + 1;
-      return act(disturbance);
-    },
+    disturb,
     async calm() {
       await Promise.all(victims.map((victim) => victim.calm()));
     },
+    count,
     counts,
     async close() {
       await Promise.all(victims.map((victim) => victim.end()));

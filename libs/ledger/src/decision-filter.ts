@@ -10,6 +10,16 @@ interface Filter {
 const ofAnyAttempt = (test: string): string =>
   `EXISTS (SELECT FROM attempt a WHERE a.tenant_id = d.tenant_id AND a.decision_id = d.decision_id AND ${test})`;
 
+/**
+ * Found by the one form that each of the others gives, and then compared with the forms as they were passed on: the UUID
+ * lacks six of their bits, and eight of their digits.
+ */
+const ofDownstreamKey = (p: string): string => {
+  const hex = `encode(downstream_digest(d.tenant_id, d.key_source, d.idem_key, d.content_hash), 'hex')`;
+  return `d.downstream_uuid4 = downstream_uuid4(decode(left(replace(${p}, '-', ''), 32), 'hex'))
+    AND ${p} IN (d.downstream_uuid4::text, left(${hex}, 32), ${hex})`;
+};
+
 /** The 40 hex digits of a content key of this tenant; of any other text, digits that no decision has. */
 function contentHashHex(text: string, tenant: string): string {
   const prefix = `dk_${tenant}_`;
@@ -39,6 +49,7 @@ export const DECISION_FILTERS = {
   state: { condition: (p) => `${STATE} = ${p}` },
   key: { condition: (p) => `d.idem_key = ${p}` },
   contentKey: { condition: (p) => `d.content_hash = decode(${p}, 'hex')`, value: contentHashHex },
+  downstreamKey: { condition: ofDownstreamKey },
   externalRef: { condition: (p) => `l.external_ref = ${p}` },
   stepId: { condition: (p) => ofAnyAttempt(`a.evidence->>'stepId' = ${p}`) },
   runId: { condition: (p) => ofAnyAttempt(`a.evidence->>'runId' = ${p}`) },

@@ -113,6 +113,11 @@ describe('who may import what', () => {
     expect(wrong.map(({ path }) => path)).toEqual([]);
   });
 
+  test('nothing asks this machine what time it is, save for the name of a folder: leases are judged by the database', () => {
+    const asking = product.filter(({ text }) => /\bDate\.now\b|new Date\(\)/.test(text));
+    expect(asking.map(({ path }) => path)).toEqual(['libs/database/src/embedded-binaries.ts']);
+  });
+
   test('only libs/database reads the environment; a main hands it on to readSettings', () => {
     const wrong = product
       .filter(({ path }) => !path.startsWith('libs/database/'))

@@ -28,6 +28,8 @@ export interface Answer {
   /** For a recorded outcome: until when the stored response is kept, in seconds since 1970. */
   readonly expiresAtEpoch: number | null;
   readonly retryAfterSeconds: number | null;
+  /** Of a lease: the time where it is judged, in seconds since 1970. Without it, nobody could tell how long it lasts. */
+  readonly leaseTimeEpoch?: number;
 }
 
 /** A row of the database's `decision_answer`. */
@@ -45,6 +47,16 @@ export interface AnswerRow {
   lease_number: number | null;
   locked_until: string | null;
   retry_after_seconds: number | null;
+  /** Where {@link LEASE_TIME} was asked for. */
+  lease_time_epoch?: number;
+}
+
+/** Asked for beside an answer that may be a lease: the time on the clock that the lease ends by. */
+export const LEASE_TIME = 'extract(epoch FROM clock_timestamp())::double precision AS lease_time_epoch';
+
+/** How {@link LEASE_TIME} is handed on. */
+export function leaseTime({ lease_time_epoch: epoch }: AnswerRow): Pick<Answer, 'leaseTimeEpoch'> {
+  return epoch === undefined ? {} : { leaseTimeEpoch: epoch };
 }
 
 /** An answer that is about the key, not an outcome. */

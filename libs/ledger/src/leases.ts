@@ -4,7 +4,9 @@ import { Database } from '#database';
 import { canonicalJson, sha256, type JsonValue } from '#key';
 import { Problem } from '#problem';
 import {
+  LEASE_TIME,
   leaseLostAnswer,
+  leaseTime,
   mismatchAnswer,
   notUnknownAnswer,
   outcomeAnswer,
@@ -49,7 +51,7 @@ export class Leases {
   async renew(arrival: Arrival, decisionId: string, token: string): Promise<ReportAnswer> {
     const { number, secretSha256 } = readLeaseToken(token) ?? NO_TOKEN;
     return this.report(arrival, decisionId, (_basis, row) => ({
-      sql: 'SELECT * FROM renew_lease($1, $2, $3, $4, $5)',
+      sql: `SELECT *, ${LEASE_TIME} FROM renew_lease($1, $2, $3, $4, $5)`,
       parameters: [row, number, secretSha256],
       body: ({ locked_until }) => ({ lockedUntil: locked_until }),
     }));
@@ -208,5 +210,6 @@ function answerOf(row: AnswerRow, body: Report['body'], requestId: string): Answ
     replayed: row.disposition === 'replayed',
     expiresAtEpoch: null,
     retryAfterSeconds: null,
+    ...leaseTime(row),
   };
 }

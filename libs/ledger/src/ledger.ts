@@ -5,6 +5,7 @@ import { EffectHandlers } from '#effects';
 import { Problem } from '#problem';
 import {
   inFlightAnswer,
+  LEASE_TIME,
   mismatchAnswer,
   outcomeAnswer,
   sameContentAnswer,
@@ -206,7 +207,7 @@ export class Ledger {
     const [secretSha256, nonceSha256, host] =
       plan.kind === 'lease' ? [plan.secret.secretSha256, plan.secret.nonceSha256, null] : [null, null, plan.host];
     const answers = await this.database.statement<AnswerRow>(
-      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)',
+      `SELECT *, ${LEASE_TIME} FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)`,
       [
         caller.tenant,
         lockTimeoutMs,

@@ -99,13 +99,21 @@ export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
  * Somebody else holds what the request needs and has not finished.
  *
  * @param holder the decision that is waited for; null for a transaction that nobody can see before it commits
+ * @param state how it stands: what is unknown holds what it holds too, and until somebody has resolved it
  * @param retryAfterSeconds when the holder's lease ends at the latest
  */
-export function inFlightAnswer(holder: string | null, retryAfterSeconds: number | null, requestId: string): Answer {
+export function inFlightAnswer(
+  holder: string | null,
+  state: string,
+  retryAfterSeconds: number | null,
+  requestId: string,
+): Answer {
   const problem = new Problem(
     'in-flight',
     'A request that this one must wait for is under way. Send the same request again.',
-    { members: { ...(holder === null ? {} : { decisionId: holder }), state: 'in_flight' } },
+    {
+      members: { ...(holder === null ? {} : { decisionId: holder }), state: state === 'unknown' ? state : 'in_flight' },
+    },
   );
   const answer = keyProblem('in_flight', holder, problem, requestId);
   return { ...answer, retryAfterSeconds: retryAfterSeconds ?? 1 };

@@ -3,7 +3,7 @@ import { dispositions, effectsAndEntries } from '../support/audit.js';
 import { Callers, isReplay, tally, type Call, type CallReply } from '../support/callers.js';
 import { openHouse, type House } from '../support/house.js';
 import { clientsOf, inputs, type Client } from '../support/index.js';
-import { claim, type Claim } from '../support/leases.js';
+import { claim, letExpire, type Claim } from '../support/leases.js';
 import { rounds } from '../support/rounds.js';
 import { putActions } from '../support/stage.js';
 
@@ -67,12 +67,6 @@ describe.each([1, 2])('32 callers in 4 processes, %i services on one database', 
     ...house.call(place(n), { leaseToken: token, outcome }),
     path: `/v1/decisions/${decisionId}/completion`,
   });
-  /** Puts the end of a lease behind it, as if its time had passed. */
-  const letExpire = (decisionId: string): Promise<unknown> =>
-    house.database.query(
-      `UPDATE idempotency_record SET locked_until = clock_timestamp() - interval '1 second' WHERE decision_id = $1`,
-      [decisionId],
-    );
   const heldRows = (id: string): Promise<number> =>
     house.database.count('SELECT count(*) FROM hold WHERE subject_id = $1', [id]);
 
@@ -178,7 +172,7 @@ describe.each([1, 2])('32 callers in 4 processes, %i services on one database', 
   /** A lease whose time is over, and nobody has taken it. */
   const lapsed = async (action: string, id: string): Promise<Claim> => {
     const held = await claim(orchestrator, bodyOf(action, id), id);
-    await letExpire(held.decisionId);
+    await letExpire(house.database, held.decisionId);
     return held;
   };
 

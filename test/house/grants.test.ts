@@ -14,6 +14,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   decision_record: ['INSERT', 'SELECT'],
   dispatch: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   effect: ['INSERT', 'SELECT'],
+  ended_lease: ['INSERT', 'SELECT'],
   hold: ['DELETE', 'INSERT', 'SELECT'],
   idempotency_record: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   ledger_entry: ['INSERT', 'SELECT'],
@@ -24,7 +25,16 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   tenant: ['INSERT', 'SELECT'],
 };
 
-const APPEND_ONLY = ['action_version', 'attempt', 'bound_key', 'decision_record', 'effect', 'ledger_entry', 'tenant'];
+const APPEND_ONLY = [
+  'action_version',
+  'attempt',
+  'bound_key',
+  'decision_record',
+  'effect',
+  'ended_lease',
+  'ledger_entry',
+  'tenant',
+];
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 

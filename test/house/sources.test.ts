@@ -14,6 +14,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   action_version: 'actions',
   idempotency_record: 'idempotency',
   bound_key: 'idempotency',
+  ended_lease: 'idempotency',
   decision_record: 'decisions',
   attempt: 'decisions',
   effect: 'effects',

@@ -93,3 +93,26 @@ test.each([
     expect(await dispositions(stage.database, key)).toMatchObject({ created: 1, completed: 1 });
   },
 );
+
+test('a resolution is known again too once its response is pruned, and another is not taken for it', async () => {
+  const held = await claim(stage.orchestrator, about('pay.send', 'resolved'), 'resolved');
+  await held.fail('unknown');
+  const resolve = (body: unknown): Promise<Reply> =>
+    stage.admin.post(`/v1/decisions/${held.decisionId}/resolution`, body);
+  const done = await resolve({ outcome: APPLIED });
+  await until(
+    () => stage.database.count(`SELECT count(*) FROM idempotency_record WHERE idem_key = 'resolved'`),
+    (count) => count === 0,
+  );
+  const again = await resolve({ outcome: APPLIED });
+  expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([200, done.text, 'true']);
+  expect((await resolve({ outcome: REFUSED })).body).toMatchObject({
+    code: 'fingerprint-mismatch',
+    state: 'completed',
+  });
+  expect((await resolve({ release: true, reason: 'x' })).body).toMatchObject({
+    code: 'not-unknown',
+    state: 'completed',
+  });
+  expect((await held.complete(APPLIED)).body).toMatchObject({ code: 'lease-lost', state: 'completed' });
+});

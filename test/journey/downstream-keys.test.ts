@@ -52,14 +52,15 @@ describeVectors('the published downstream keys, over HTTP', () => {
         (await cast.orchestrator.get(`/v1/decisions/${claimed.get(vector.key)}`)).body.downstreamKeys;
       // Two spellings of one content are one decision: the second has nothing to claim.
       if (!claimed.has(vector.key)) {
-        const { reply, decisionId, complete } = await claim(cast.orchestrator, { inputs: vector.inputs });
+        const held = await claim(cast.orchestrator, { inputs: vector.inputs });
+        const { reply, decisionId } = held;
         expect([vector.name, reply.body.downstreamKeys]).toEqual([
           vector.name,
           { key: vector.key, ...vector.downstream },
         ]);
         claimed.set(vector.key, decisionId);
         expect(await read()).toEqual(reply.body.downstreamKeys);
-        await complete(RESULT);
+        await held.complete(RESULT);
       }
       expect(await read()).toEqual({ key: vector.key, ...vector.downstream });
       for (const form of FORMS)

@@ -14,8 +14,9 @@ globalThis.Date = new Proxy(TrueDate, {
 });
 
 // Node's HTTP server took its own Date before this was loaded.
-const { writeHead } = ServerResponse.prototype;
-ServerResponse.prototype.writeHead = function writeShiftedHead(...args) {
-  if (!this.hasHeader('date')) this.setHeader('date', new Date().toUTCString());
-  return writeHead.apply(this, args);
-};
+ServerResponse.prototype.writeHead = new Proxy(ServerResponse.prototype.writeHead, {
+  apply(target, response, args) {
+    if (!response.hasHeader('date')) response.setHeader('date', new Date().toUTCString());
+    return Reflect.apply(target, response, args);
+  },
+});

@@ -1,7 +1,7 @@
 // Moves the clock of the process that it is loaded into: `node --import`, with CLOCK_OFFSET_MS in the environment. What Node
 // itself keeps of time by another clock, performance.now() and timers, goes on as it was, as under an operating system whose
 // time of day is wrong. Plain JavaScript, so that it can be loaded without a build.
-import { ServerResponse } from 'node:http';
+import { subscribe } from 'node:diagnostics_channel';
 
 const offsetMs = Number(process.env.CLOCK_OFFSET_MS);
 const TrueDate = Date;
@@ -14,9 +14,4 @@ globalThis.Date = new Proxy(TrueDate, {
 });
 
 // Node's HTTP server took its own Date before this was loaded.
-ServerResponse.prototype.writeHead = new Proxy(ServerResponse.prototype.writeHead, {
-  apply(target, response, args) {
-    if (!response.hasHeader('date')) response.setHeader('date', new Date().toUTCString());
-    return Reflect.apply(target, response, args);
-  },
-});
+subscribe('http.server.request.start', ({ response }) => response.setHeader('date', new Date().toUTCString()));

@@ -61,6 +61,10 @@ async function answer(request, response, url, body) {
   if (step.acts ?? (step.status ?? 200) < 300) act(key, knowsKeys);
   await sleep(step.waitMs ?? 0);
   if (step.drop) return request.socket.resetAndDestroy();
+  if (step.askedForInMs !== undefined) {
+    response.sendDate = false;
+    response.setHeader('retry-after', new Date(Date.now() + step.askedForInMs).toUTCString());
+  }
   response.writeHead(step.status ?? 200, { 'content-type': 'application/json', ...headersOf(step, request.headers) });
   if (step.breakOff) {
     response.write('{"half":');

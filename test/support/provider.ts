@@ -12,6 +12,8 @@ export interface Step {
   readonly acts?: boolean;
   /** `$name` in a value stands for that header of the request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Answers without a `Date`, and with a date so far from now in `Retry-After`, cut off to the second. */
+  readonly askedForInMs?: number;
   readonly text?: string;
   readonly bytes?: number;
   /** Answers with the headers that it was sent. */

@@ -6,7 +6,7 @@ import { ActionVersion } from '#actions';
 import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
-import { BoundKey, IdempotencyRecord } from '#idempotency';
+import { BoundKey, EndedLease, IdempotencyRecord } from '#idempotency';
 import { AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
 
 /**
@@ -20,6 +20,7 @@ const ENTITIES = [
   ActionVersion,
   IdempotencyRecord,
   BoundKey,
+  EndedLease,
   DecisionRecord,
   Attempt,
   Effect,

@@ -9,13 +9,13 @@ import {
   promptSha256,
   type Arrived,
   type Decided,
-  type Population,
-} from '../support/population.js';
+  type Chronicle,
+} from '../support/chronicle.js';
 import { liveThroughAQuarter } from '../support/quarter.js';
 import { setStage, until, type Stage } from '../support/stage.js';
 
 let stage: Stage;
-let population: Population;
+let chronicle: Chronicle;
 let otherAgent: Client;
 let otherAuditor: Client;
 
@@ -28,12 +28,12 @@ beforeAll(async () => {
     );
   otherAgent = await issued('orchestrator');
   otherAuditor = await issued('auditor');
-  population = await liveThroughAQuarter(stage, otherAgent);
+  chronicle = await liveThroughAQuarter(stage, otherAgent);
 }, 120_000);
 afterAll(() => stage?.clear());
 
 const QUARTER = ['quarter', 'outage'];
-const quarter = (): { recordedFrom: string; recordedTo: string } => population.between('quarter', 'after');
+const quarter = (): { recordedFrom: string; recordedTo: string } => chronicle.between('quarter', 'after');
 const isRecordedIn =
   (phases: readonly string[]) =>
   (one: Decided): boolean =>
@@ -45,10 +45,10 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   async 'issued-and-tried'(asker) {
     const isRefund = ({ plan }: Decided): boolean => plan.action === 'refund.create';
     const issued = await asker.ask(0, quarter());
-    const decided = population.decided((one) => isRefund(one) && isRecordedIn(QUARTER)(one));
+    const decided = chronicle.decided((one) => isRefund(one) && isRecordedIn(QUARTER)(one));
     expect(inOrder(issued)).toEqual(counted(decided, ({ outcome }) => ({ outcome })));
     const tried = await asker.ask(1, quarter());
-    const arrived = population.arrived(({ decided: one, phase }) => isRefund(one) && QUARTER.includes(phase));
+    const arrived = chronicle.arrived(({ decided: one, phase }) => isRefund(one) && QUARTER.includes(phase));
     expect(inOrder(tried)).toEqual(counted(arrived, ({ disposition }) => ({ disposition })));
     // As a person counts them who knows the story: 12 + 5 + 2 issued, 3 not; 12 + 1 + 18 + 4 repeats, 3 reuses, 1 new key.
     expect([issued['total'], tried['total']]).toEqual([22, 22 + 35 + 3 + 1]);
@@ -59,7 +59,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
     const subjects = filed['items'].map((row: Row) => row['subject'].id);
     expect(subjects).toEqual(['S-1', 'S-2', 'S-3', 'S-4']);
     const attempted = await asker.ask(1);
-    const seconds = population.arrived(({ decided }) => decided.reason === 'duplicate-subject');
+    const seconds = chronicle.arrived(({ decided }) => decided.reason === 'duplicate-subject');
     expect(attempted['items']).toMatchObject(seconds.map(attemptOf));
     expect(attempted['items'].map((row: Row) => [row['credentialId'], row['evidence'].stepId])).toEqual([
       [credentialIdOf(otherAgent), 'step-9'],
@@ -71,7 +71,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   async population(asker) {
     const text = await asker.text(0, quarter());
     const rows = await asker.export(0, quarter());
-    const all = population.decided(isRecordedIn(QUARTER));
+    const all = chronicle.decided(isRecordedIn(QUARTER));
     expect(idsOf(rows).toSorted()).toEqual(expected(all));
     const [trailer = ''] = text.trimEnd().split('\n').slice(-1);
     const before = text.slice(0, -trailer.length - 1);
@@ -83,7 +83,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   },
 
   async 'policy-version'(asker) {
-    for (const one of population.decided(({ plan }) => plan.action === 'refund.create')) {
+    for (const one of chronicle.decided(({ plan }) => plan.action === 'refund.create')) {
       const { decisionId, actionVersion, plan } = one;
       expect(await asker.ask(0, { decisionId })).toMatchObject({
         decisionId,
@@ -91,14 +91,14 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
         actionVersion,
       });
     }
-    expect(new Set(population.decided(() => true).map(({ plan }) => plan.policy))).toEqual(new Set(['pol-7', 'pol-8']));
+    expect(new Set(chronicle.decided(() => true).map(({ plan }) => plan.policy))).toEqual(new Set(['pol-7', 'pol-8']));
   },
 
   async 'same-basis'(asker) {
     for (const template of ['template one', 'template two']) {
       const found = await asker.ask(0, { promptTemplateSha256: promptSha256(template) });
       expect(idsOf(found['items']).toSorted()).toEqual(
-        expected(population.decided(({ plan }) => plan.prompt === template)),
+        expected(chronicle.decided(({ plan }) => plan.prompt === template)),
       );
     }
     for (const [modelId, modelVersion] of [
@@ -107,22 +107,22 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
       ['m-2', '2026-09-01'],
     ] as const) {
       const found = await asker.ask(1, { modelId, modelVersion });
-      const under = population.decided(({ plan: { model } }) => model.id === modelId && model.version === modelVersion);
+      const under = chronicle.decided(({ plan: { model } }) => model.id === modelId && model.version === modelVersion);
       expect(idsOf(found['items']).toSorted()).toEqual(expected(under));
     }
     for (const snapshot of ['rs-0', 'rs-1', 'rs-2', 'rs-3']) {
       const found = await asker.ask(2, { retrievalSnapshotId: snapshot });
       expect(idsOf(found['items']).toSorted()).toEqual(
-        expected(population.decided(({ plan }) => plan.snapshot === snapshot)),
+        expected(chronicle.decided(({ plan }) => plan.snapshot === snapshot)),
       );
     }
   },
 
   async 'what-the-model-saw'(asker) {
-    const noted = population.decided(({ plan }) => plan.note !== undefined);
+    const noted = chronicle.decided(({ plan }) => plan.note !== undefined);
     expect(noted).toHaveLength(6);
     for (const { decisionId, plan } of noted) {
-      const [first] = population.arrived(({ decided }) => decided.decisionId === decisionId);
+      const [first] = chronicle.arrived(({ decided }) => decided.decisionId === decisionId);
       const { request } = await asker.ask(0, { decisionId });
       expect(request).toMatchObject({
         inputs: { ...inputsOf(plan), tenantId: 'acme' },
@@ -135,7 +135,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   async 'one-subject'(asker) {
     for (const subjectId of ['C-1', 'D-0', 'S-1', 'S-2', 'P-5', 'P-7']) {
       const { items } = await asker.ask(0, { subjectId });
-      const done = population.decided(({ plan }) => plan.subject === subjectId);
+      const done = chronicle.decided(({ plan }) => plan.subject === subjectId);
       expect(idsOf(items)).toEqual(done.map(({ decisionId }) => decisionId));
       expect(items.map((row: Row) => [row['state'], row['outcome']?.status ?? null])).toEqual(
         done.map(({ state, outcome }) => [state, outcome]),
@@ -144,7 +144,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   },
 
   async 'not-to-act'(asker) {
-    const refused = population.decided((one) => one.outcome === 'refused' && isRecordedIn(QUARTER)(one));
+    const refused = chronicle.decided((one) => one.outcome === 'refused' && isRecordedIn(QUARTER)(one));
     const { items } = await asker.ask(0, quarter());
     expect(items.map((row: Row) => [row['decisionId'], row['outcome'].reason, row['effectId']])).toEqual(
       refused.map(({ decisionId, reason }) => [decisionId, reason, null]),
@@ -156,18 +156,18 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
 
   async 'reused-keys'(asker) {
     const { items } = await asker.ask(0, quarter());
-    const reused = population.arrived(({ disposition }) => disposition === 'mismatch');
+    const reused = chronicle.arrived(({ disposition }) => disposition === 'mismatch');
     expect(items).toMatchObject(reused.map(attemptOf));
     expect(items.map((row: Row) => row['key']).slice(0, 3)).toEqual(['order-1', 'order-1', 'order-3']);
   },
 
   async outage(asker) {
-    const day = population.between('outage', 'after');
+    const day = chronicle.between('outage', 'after');
     const retries = { 'refund.create': 18 + 4, 'payout.send': 1 };
     const effects = { 'refund.create': 2, 'payout.send': 1 };
     for (const action of ['refund.create', 'payout.send'] as const) {
       const arrived = await asker.ask(0, { ...day, action });
-      const inOutage = population.arrived(({ decided, phase }) => decided.plan.action === action && phase === 'outage');
+      const inOutage = chronicle.arrived(({ decided, phase }) => decided.plan.action === action && phase === 'outage');
       const value = ({ disposition, decided: { outcome } }: Arrived): Row => ({ disposition, outcome });
       expect(inOrder(arrived)).toEqual(counted(inOutage, value));
       const firsts = action === 'refund.create' ? 'created' : 'completed';
@@ -187,20 +187,20 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
     for (const [n, state] of ['unknown', 'in_flight'].entries()) {
       const { items } = await asker.ask(n);
       expect(idsOf(items)).toEqual(
-        population.decided((one) => one.state === state).map(({ decisionId }) => decisionId),
+        chronicle.decided((one) => one.state === state).map(({ decisionId }) => decisionId),
       );
       for (const row of items) {
-        expect(row['receivedAt'] > population.at('quarter') && row['receivedAt'] < population.at('outage')).toBe(true);
+        expect(row['receivedAt'] > chronicle.at('quarter') && row['receivedAt'] < chronicle.at('outage')).toBe(true);
         expect([row['outcome'], row['recordedAt']]).toEqual([null, null]);
       }
     }
     const { items } = await asker.ask(2);
-    const told = population.arrived(
+    const told = chronicle.arrived(
       ({ decided, disposition }) => decided.state === 'unknown' && disposition === 'unknown',
     );
     expect(items).toMatchObject(told.map(attemptOf));
     // Nobody reported the one whose lease ran out: the record of its key says when.
-    const [silent] = population.decided(({ plan }) => plan.action === 'payout.blind');
+    const [silent] = chronicle.decided(({ plan }) => plan.action === 'payout.blind');
     expect(idsOf(items)).not.toContain(silent?.decisionId);
     const { body } = await stage.auditor.get(`/v1/idempotency-records/${silent?.key}`);
     expect(body).toMatchObject({ status: 'unknown', lockedUntil: expect.stringMatching(/Z$/) });
@@ -208,7 +208,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
 
   async 'provider-references'(asker) {
     const rows = await asker.export(0, quarter());
-    const paid = population.decided(({ externalRef }) => externalRef !== null);
+    const paid = chronicle.decided(({ externalRef }) => externalRef !== null);
     expect(
       Object.fromEntries(rows.map((row) => [row['decisionId'], [row['externalRef'], row['inputs'].params.amount]])),
     ).toEqual(
@@ -228,9 +228,9 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   },
 
   async 'who-won'(asker) {
-    for (const decided of population.decisions) {
+    for (const decided of chronicle.decisions) {
       const { items } = await asker.ask(0, { decisionId: decided.decisionId });
-      const arrivals = population.arrived((one) => one.decided === decided);
+      const arrivals = chronicle.arrived((one) => one.decided === decided);
       expect(items).toMatchObject(arrivals.map(attemptOf));
       const winners = items.filter((row: Row) => row['won']);
       expect(winners).toHaveLength(decided.outcome === null ? 0 : 1);
@@ -238,9 +238,9 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   },
 
   async 'one-run'(asker) {
-    for (const runId of new Set(population.arrivals.flatMap(({ run }) => run ?? []))) {
+    for (const runId of new Set(chronicle.arrivals.flatMap(({ run }) => run ?? []))) {
       const { items } = await asker.ask(0, { runId });
-      const ofRun = new Set(population.arrived(({ run }) => run === runId).map(({ decided }) => decided));
+      const ofRun = new Set(chronicle.arrived(({ run }) => run === runId).map(({ decided }) => decided));
       expect(idsOf(items).toSorted()).toEqual(expected([...ofRun]));
     }
   },
@@ -260,7 +260,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
       [3, 30, 60, admin],
     ]);
     const byVersion = await asker.ask(1, { action: 'refund.create' });
-    const decided = population.decided(({ plan }) => plan.action === 'refund.create');
+    const decided = chronicle.decided(({ plan }) => plan.action === 'refund.create');
     expect(inOrder(byVersion)).toEqual(counted(decided, ({ actionVersion, outcome }) => ({ actionVersion, outcome })));
   },
 
@@ -282,7 +282,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
       {
         ...access,
         filters: refunds,
-        rows: population.decided((one) => one.plan.action === 'refund.create' && isRecordedIn(QUARTER)(one)).length,
+        rows: chronicle.decided((one) => one.plan.action === 'refund.create' && isRecordedIn(QUARTER)(one)).length,
       },
       { ...access, filters: { action: 'sar.file', format: 'csv' }, rows: 7 },
     ]);

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { pathOf, type Asked, type Question } from '../../apps/api/src/reading/questions/question.js';
 import type { Client } from './client.js';
-import type { Arrived } from './population.js';
+import type { Arrived } from './chronicle.js';
 
 export type Row = Record<string, any>; // eslint-disable-line -- a test looks into answers of every shape
 

@@ -72,7 +72,7 @@ splits a count by one or more names; \`total\` is their sum. What has no value f
 ### Exports
 
 An export is a whole population in one file: NDJSON, one JSON object a line, or with \`format=csv\` a table that a spreadsheet opens. In
-it, a cell that a spreadsheet would take for a formula begins with an apostrophe. The last line is the trailer: the number of rows
+it, a cell that a spreadsheet would take for a formula has an apostrophe before it. The last line is the trailer: the number of rows
 and the SHA-256 of every byte before it. These print the trailer, the number of rows, and the hash:
 
 \`\`\`sh

@@ -7,7 +7,9 @@ const DESCRIPTION = `Every effectful decision of an AI system, registered once.
 A decision is registered under an idempotency key: the caller's, or a hash of the decision's inputs. The key's state, the
 ledger entry and the effect commit in one transaction, so every retry and every duplicate ends in the one recorded outcome.
 
-To try it here: **Authorize** with a token of the tenant, then register a decision, send it again, and read it back.`;
+To try it here: **Authorize** with a token of the tenant, then register a decision, send it again, and read it back.
+
+For an auditor: a route that reads says which questions it answers, and has each of them, with its answer, among its examples.`;
 
 /** In the order in which an auditor works; what only a program sends comes after it. */
 const TAGS: readonly [string, string][] = [

@@ -72,7 +72,7 @@ interface Sending {
 }
 
 /** A population that is made over HTTP, phase by phase, with everything in it written down. */
-export class Population {
+export class Chronicle {
   readonly decisions: Decided[] = [];
   readonly arrivals: Arrived[] = [];
   readonly versions: Record<string, number> = {};

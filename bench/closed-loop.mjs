@@ -1,26 +1,33 @@
 /**
  * Keeps one item under way in each lane for a time: a lane sends its next item when the last was answered. What is
- * answered after the end is waited for and not counted.
+ * answered after the end is waited for and not counted. If there are no more items before that, it ends with the last
+ * answer, and all are counted.
  *
  * @param lanes functions that send one item and resolve when it is answered
- * @param next the next item, or undefined when there are no more: that ends the time early
- * @returns rate and percentiles of the answers within the time
+ * @param seconds how long; Infinity if `next` alone ends it
+ * @param next the next item, or undefined when there are no more
+ * @returns rate and percentiles of the answers that are counted
  */
 export async function closedLoop(lanes, seconds, next) {
   const latencies_ms = [];
   const begin = performance.now();
-  let end = begin + seconds * 1000;
+  const end = begin + seconds * 1000;
+  let lastAnsweredAt = begin;
+  let ranOut = false;
 
   async function drive(send) {
     for (let sentAt = performance.now(); sentAt < end;) {
       const item = next();
       if (item === undefined) {
-        end = Math.min(end, sentAt);
+        ranOut = true;
         return;
       }
       await send(item);
       const answeredAt = performance.now();
-      if (answeredAt <= end) latencies_ms.push(answeredAt - sentAt);
+      if (answeredAt <= end) {
+        latencies_ms.push(answeredAt - sentAt);
+        lastAnsweredAt = answeredAt;
+      }
       sentAt = answeredAt;
     }
   }
@@ -28,7 +35,7 @@ export async function closedLoop(lanes, seconds, next) {
   await Promise.all(lanes.map(drive));
   latencies_ms.sort((a, b) => a - b);
   return {
-    perSecond: (latencies_ms.length * 1000) / (end - begin),
+    perSecond: (latencies_ms.length * 1000) / ((ranOut ? lastAnsweredAt : end) - begin),
     p50Ms: percentile(latencies_ms, 0.5),
     p99Ms: percentile(latencies_ms, 0.99),
   };

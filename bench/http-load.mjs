@@ -1,24 +1,43 @@
 // A process of its own that sends decisions over HTTP. Jobs come from its parent as messages, results go back.
 import { closedLoop } from './closed-loop.mjs';
 import { Connection } from './connection.mjs';
-import { freshBody, recordedBody, refusedBody, REPLAY_SET, takingBody, TAKEN_SUBJECTS } from './requests.mjs';
 import { serveJobs } from './jobs.mjs';
+import {
+  completionBody,
+  freshBody,
+  outsideBody,
+  recordedBody,
+  refusedBody,
+  REPLAY_SET,
+  takingBody,
+  TAKEN_SUBJECTS,
+} from './requests.mjs';
 
 /** What each scenario sends, and what it must be answered: any other answer would make its rate a lie. */
 const SCENARIOS = {
   created: { body: (number) => freshBody('h', number), status: 201, isReplay: false },
   replayed: { body: recordedBody, status: 201, isReplay: true },
   refused: { body: refusedBody, status: 409, isReplay: false },
+  claimed: { body: (number) => outsideBody('bench.call', number), status: 202, isReplay: false },
+  // Whoever waits is answered 201 when the worker has made the call and recorded the outcome.
+  dispatched: {
+    body: (number) => outsideBody('bench.dispatch', number),
+    headers: 'prefer: wait=30\r\n',
+    status: 201,
+    isReplay: false,
+    isQueued: true,
+  },
 };
+const COMPLETED = { status: 200, isReplay: false };
 
 /** So many connections record what the scenarios need beforehand. */
 const PREPARING = 16;
 
-const sent = { created: 0, replayed: 0, refused: 0 };
+const sent = { created: 0, replayed: 0, refused: 0, claimed: 0, dispatched: 0 };
 
-function requestText({ host, token }, body) {
+function requestText({ host, token }, body, { path = '', headers = '' } = {}) {
   return (
-    `POST /v1/decisions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n` +
+    `POST /v1/decisions${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n${headers}` +
     `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
 }
@@ -28,6 +47,7 @@ async function sendChecked(connection, text, { status, isReplay }) {
   if (answer.status !== status || answer.isReplay !== isReplay) {
     throw new Error(`Expected ${status}${isReplay ? ', replayed' : ''}; the answer was\n${answer.text}`);
   }
+  return answer;
 }
 
 const openAll = (url, count) => Promise.all(Array.from({ length: count }, () => Connection.open(url)));
@@ -39,22 +59,50 @@ async function prepare(service) {
     ...Array.from({ length: REPLAY_SET }, (_, i) => recordedBody(i)),
     ...Array.from({ length: TAKEN_SUBJECTS }, (_, i) => takingBody(i)),
   ].values();
-  const drive = async (connection) => {
+  const record = async (connection) => {
     for (const body of bodies)
       await sendChecked(connection, requestText(service, body), { status: 201, isReplay: false });
     connection.close();
   };
-  await Promise.all(connections.map(drive));
+  await Promise.all(connections.map(record));
+}
+
+/** Each connection sends what is next, one request at a time; `heard` is given every answer. */
+async function drive(connections, seconds, expected, next, heard = () => undefined) {
+  const lanes = connections.map(
+    (connection) => async (text) => heard((await sendChecked(connection, text, expected)).text),
+  );
+  return closedLoop(lanes, seconds, next);
 }
 
 async function measure({ service, scenario, inFlight, seconds }) {
   const connections = await openAll(service.url, inFlight);
   const expected = SCENARIOS[scenario];
-  const next = () => requestText(service, expected.body(sent[scenario]++));
-  const lanes = connections.map((connection) => (text) => sendChecked(connection, text, expected));
-  const result = await closedLoop(lanes, seconds, next);
+  const next = () => requestText(service, expected.body(sent[scenario]++), expected);
+  const sendUntil = performance.now() + seconds * 1000;
+  // Where a decision takes as long as others are queued before it, the ones under way at the end are part of the work.
+  const result = expected.isQueued
+    ? await drive(connections, Infinity, expected, () => (performance.now() < sendUntil ? next() : undefined))
+    : await drive(connections, seconds, expected, next);
   for (const connection of connections) connection.close();
-  return result;
+  return { [scenario]: result };
 }
 
-serveJobs({ prepare, measure });
+/** Claims for a time, and then completes what was claimed, until there is no more: nobody waits for an effect in between. */
+async function measureLeases({ service, inFlight, seconds }) {
+  const connections = await openAll(service.url, inFlight);
+  const nextClaim = () => requestText(service, SCENARIOS.claimed.body(sent.claimed++));
+  const answers = [];
+  const claimed = await drive(connections, seconds, SCENARIOS.claimed, nextClaim, (text) => answers.push(text));
+  const completions = answers.map((text, i) => completionText(service, text, i)).values();
+  const completed = await drive(connections, Infinity, COMPLETED, () => completions.next().value);
+  for (const connection of connections) connection.close();
+  return { claimed, completed };
+}
+
+function completionText(service, answer, number) {
+  const { decisionId, lease } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')));
+  return requestText(service, completionBody(lease.token, number), { path: `/${decisionId}/completion` });
+}
+
+serveJobs({ prepare, measure, measureLeases });

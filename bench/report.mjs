@@ -1,6 +1,6 @@
 import { arch, cpus, platform, totalmem } from 'node:os';
 
-export const SCENARIOS = ['floor', 'created', 'replayed', 'refused'];
+const SCENARIOS = ['floor', 'created', 'replayed', 'refused', 'claimed', 'completed', 'dispatched'];
 export const CONNECTIONS = [1, 16, 64];
 
 const MEASURES = ['perSecond', 'p50Ms', 'p99Ms'];
@@ -34,16 +34,16 @@ function ratioOf(rounds, scenario, inFlight) {
   return median([...pairs].map((round) => rate(scenario, round).perSecond / rate('floor', round).perSecond));
 }
 
-export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, seconds }) {
+export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, plan }) {
   const line = (cells) =>
     cells
-      .map((text, i) => (i < 1 ? text.padEnd(10) : text.padStart(12)))
+      .map((text, i) => (i < 1 ? text.padEnd(12) : text.padStart(12)))
       .join('')
       .trimEnd();
   const lines = [
     `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, ${rounded(totalmem() / 2 ** 30, 0)} GiB; ${platform()} ${arch()}`,
     `Node ${process.versions.node}; PostgreSQL ${server.version} (fsync ${server.fsync}, synchronous_commit ${server.synchronousCommit})`,
-    `Medians of ${new Set(rounds.map(({ round }) => round)).size} rounds of ${seconds} s, the scenarios in turn`,
+    `Medians of ${new Set(rounds.map(({ round }) => round)).size} rounds of ${plan.seconds} s (effects outside: ${plan.outsideSeconds} s), in turn`,
     '',
     line(['', 'in flight', 'per second', 'p50 ms', 'p99 ms', 'of floor']),
   ];
@@ -60,6 +60,8 @@ export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, se
     `of ${poolSize} connections to the database; "in flight" is HTTP connections there, queries handed to the pool here.`,
     `Service: one process, default settings, log at level info into a file. It shares the cores with the database and`,
     `with the process that sends; the floor has only the database beside it.`,
+    `claimed, completed: an effect of the caller's, its two requests. dispatched: from the request to the recorded outcome,`,
+    `with the worker's call to another process in between.`,
     '',
     `Resident memory of the service at the end: ${residentMegabytes} MiB`,
     '',

@@ -1,8 +1,13 @@
-/** The actions of the bench. `bench.once` allows one applied decision a subject; the rest of the rules are the defaults. */
-export const ACTIONS = {
+/**
+ * The actions of the bench. `bench.once` allows one applied decision a subject; the rest of the rules are the defaults, save
+ * the lease: no round may be so long that what it claimed runs out before it is completed.
+ */
+export const actions = (providerUrl) => ({
   'bench.apply': { execution: 'transactional' },
   'bench.once': { execution: 'transactional', uniqueness: 'subject' },
-};
+  'bench.call': { execution: 'caller', leaseSeconds: 600 },
+  'bench.dispatch': { execution: 'dispatched', dispatch: { url: providerUrl } },
+});
 
 /** So many recorded requests are sent again, in turn. */
 export const REPLAY_SET = 500;
@@ -45,6 +50,18 @@ function body({ action, subject, serial }) {
 export function freshBody(source, number) {
   const serial = `${source}${width(number)}`;
   return body({ action: 'bench.apply', subject: `C-${serial}`, serial });
+}
+
+/** New content whose effect is outside: the caller's to run, or the worker's. */
+export function outsideBody(action, number) {
+  const serial = `o${width(number)}`;
+  return body({ action, subject: `C-${serial}`, serial });
+}
+
+/** What a caller reports whose effect is done. */
+export function completionBody(leaseToken, number) {
+  const externalRef = `re_${width(number)}`;
+  return JSON.stringify({ leaseToken, outcome: { status: 'applied', result: { refund: externalRef }, externalRef } });
 }
 
 /** One of the requests that are recorded once and then sent again. */

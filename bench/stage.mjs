@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { startEmbeddedServer } from '../dist/libs/database/src/embedded-server.js';
 import { JobProcess } from './jobs.mjs';
-import { ACTIONS } from './requests.mjs';
+import { actions } from './requests.mjs';
 
 const inRoot = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const API = inRoot('dist/apps/api/src/main.js');
@@ -43,18 +43,20 @@ export class Stage {
     this.#endings.push(ending);
   }
 
-  /** A PostgreSQL with its default, durable settings, the API on it, and the two processes that send. */
+  /** A PostgreSQL with its default, durable settings, the API on it, the system that it calls, and the two processes that send. */
   async begin(poolSize) {
     const folder = mkdtempSync(join(tmpdir(), 'decision-ledger-bench-'));
     this.#atEnd(async () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
     const server = await startEmbeddedServer({ dataDir: join(folder, 'data') });
     this.#atEnd(() => server.stop());
     const url = await freshDatabase(server.url);
-    const api = await this.#startApi(url, poolSize, join(folder, 'api.log'));
+    const provider = await this.#process('provider.mjs').run('open');
+    const settings = { DATABASE_POOL_SIZE: String(poolSize), DISPATCH_ALLOWED_HOSTS: provider.host };
+    const api = await this.#startApi(url, settings, join(folder, 'api.log'));
     const { stdout } = await run(process.execPath, [OPERATOR, 'create-tenant', TENANT], { env: env(url) });
     const tokens = JSON.parse(stdout);
-    const actions = await putActions(api.url, tokens.admin);
-    const [http, floor] = [this.#loader('http-load.mjs'), this.#loader('floor-load.mjs')];
+    const rules = await putActions(api.url, tokens.admin, actions(`http://${provider.host}/refunds`));
+    const [http, floor] = [this.#process('http-load.mjs'), this.#process('floor-load.mjs')];
     await floor.run('open', { databaseUrl: url, poolSize });
     const caller = { tenant: TENANT, credentialId: tokens.orchestrator.split('_')[1], role: 'orchestrator' };
     return {
@@ -62,23 +64,23 @@ export class Stage {
       residentMegabytes: () => residentMegabytes(api.pid),
       server: await serverFacts(url),
       caller,
-      actions,
+      actions: rules,
       http,
       floor,
     };
   }
 
-  #loader(file) {
-    const loader = new JobProcess(fileURLToPath(new URL(file, import.meta.url)));
-    this.#atEnd(() => loader.stop());
-    return loader;
+  #process(file) {
+    const child = new JobProcess(fileURLToPath(new URL(file, import.meta.url)));
+    this.#atEnd(() => child.stop());
+    return child;
   }
 
-  /** The API as in production: its own process, every setting at its default, its log written to a file. */
-  async #startApi(databaseUrl, poolSize, logFile) {
+  /** The API as in production, the worker in it: its own process, every other setting at its default, its log in a file. */
+  async #startApi(databaseUrl, settings, logFile) {
     const log = openSync(logFile, 'w');
     const child = spawn(process.execPath, [API], {
-      env: { ...env(databaseUrl), PORT: '0', DATABASE_POOL_SIZE: String(poolSize) },
+      env: { ...env(databaseUrl), PORT: '0', ...settings },
       stdio: ['ignore', log, log],
     });
     this.#atEnd(() => stop(child));
@@ -116,7 +118,7 @@ async function freshDatabase(serverUrl) {
   return url.href;
 }
 
-async function putActions(url, token) {
+async function putActions(url, token, actions) {
   const put = async ([action, rules]) => {
     const response = await fetch(`${url}/v1/actions/${action}`, {
       method: 'PUT',
@@ -126,7 +128,7 @@ async function putActions(url, token) {
     if (response.status !== 201) throw new Error(`PUT ${action}: ${response.status} ${await response.text()}`);
     return [action, await response.json()];
   };
-  return Object.fromEntries(await Promise.all(Object.entries(ACTIONS).map(put)));
+  return Object.fromEntries(await Promise.all(Object.entries(actions).map(put)));
 }
 
 /** The version, and the two settings without which a rate of writes says nothing. */

@@ -28,6 +28,7 @@ describe('a bad setting stops the start, with its name', () => {
     ['PRUNE_INTERVAL_SECONDS', '1.5'],
     ['METRICS_PORT', '99999'],
     ['WORKER', 'maybe'],
+    ['OIDC_ISSUER', 'https://login.example.com'],
   ])('%s=%s', async (name, value) => {
     const starting = startService({ DATABASE_URL: stage.database.url, [name]: value });
     const error: unknown = await starting.then(

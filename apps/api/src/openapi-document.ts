@@ -11,6 +11,10 @@ To try it here: **Authorize** with a token of the tenant, then register a decisi
 
 For an auditor: a route that reads says which questions it answers, and has each of them, with its answer, among its examples.`;
 
+const TOKENS = `A token of the ledger, \`dlk_<credentialId>_<secret>\`. Where the service is told of an OpenID provider, also a JWT of that
+provider: signed with an asymmetric algorithm by a key that the provider publishes, for the service's audience, with \`exp\`, \`sub\`,
+the tenant, and one role of admin, orchestrator and auditor.`;
+
 /** In the order in which an auditor works; what only a program sends comes after it. */
 const TAGS: readonly [string, string][] = [
   ['Decisions', 'What was decided, how often, and on what basis.'],
@@ -64,7 +68,12 @@ export function buildDocument(app: INestApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer('/', 'This server')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token: dlk_<credentialId>_<secret>' });
+    .addBearerAuth({
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'dlk_<credentialId>_<secret>, or a JWT',
+      description: TOKENS,
+    });
   for (const [name, description] of TAGS) builder.addTag(name, description);
   const document = SwaggerModule.createDocument(app, builder.build());
   return {

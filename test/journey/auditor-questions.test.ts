@@ -186,9 +186,7 @@ const ANSWERS: Readonly<Record<string, (asker: Asker) => Promise<void>>> = {
   async open(asker) {
     for (const [n, state] of ['unknown', 'in_flight'].entries()) {
       const { items } = await asker.ask(n);
-      expect(idsOf(items)).toEqual(
-        chronicle.decided((one) => one.state === state).map(({ decisionId }) => decisionId),
-      );
+      expect(idsOf(items)).toEqual(chronicle.decided((one) => one.state === state).map(({ decisionId }) => decisionId));
       for (const row of items) {
         expect(row['receivedAt'] > chronicle.at('quarter') && row['receivedAt'] < chronicle.at('outage')).toBe(true);
         expect([row['outcome'], row['recordedAt']]).toEqual([null, null]);

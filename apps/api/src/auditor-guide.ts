@@ -4,20 +4,23 @@ import { CHAPTERS } from './reading/questions/questions.js';
 const HEAD = `# For an auditor
 
 Every question below is a request that you can send yourself, with a credential that can read everything of its tenant and
-write nothing. Each has its answer beside it and says how to read it. Swagger UI, at \`/docs\`, has the same questions at the
-routes that answer them. An answer is shortened here to what its question is about; a real row has more members. This page is generated from \`apps/api/src/reading/questions/\`; a test asks each question of a
-population whose answer is known.
+write nothing. Each has its answer beside it and says how to read it. An answer is shortened here to what its question is
+about; a real row has more members. Swagger UI, at \`/docs\`, has the same questions at the routes that answer them.
+
+This page is generated from \`apps/api/src/reading/questions/\`. A test asks each question of a population whose answer is known.
 
 ## Before the first question
 
-Ask the administrator for an auditor's token. On a machine on which the service was started with its own database:
+Ask the administrator for an auditor's token; where people sign in with an OpenID provider, its JWT serves as one. On a machine on
+which the service was started with its own database:
 
 \`\`\`sh
 LEDGER=http://127.0.0.1:3000
 AUDITOR=$(node -p 'JSON.parse(require("fs").readFileSync(".data/credentials.json")).tenants.demo.auditor')
 \`\`\`
 
-\`curl\` sends the requests. Some commands hand the answer on to \`jq\`, which picks fields out of JSON; none of them needs it.
+\`curl\` sends the requests. Some commands hand the answer on to \`jq\`, which picks fields out of JSON. The answers can be read
+without it.
 
 ### Words
 
@@ -45,7 +48,8 @@ database can be in these states.
 | \`lease_lost\` | a report by somebody who no longer had the right to carry it out |
 | \`resolved\` | an admin settled what was unknown |
 
-\`won\` marks the one attempt that brought the recorded outcome. As long as there is none, no attempt has won.
+\`decisionId\` is the decision that the attempt was about; for \`in_flight\` the one that it had to wait for, for \`same_content\` the one
+that it was given. \`won\` marks the one attempt that brought the recorded outcome. As long as there is none, no attempt has won.
 
 ### Filters
 
@@ -105,8 +109,11 @@ export function auditorGuide(): string {
 }
 
 function section({ question, before, requests, reading }: Question): string {
-  return `### ${question}\n\n${before}\n\n${requests.map(request).join('')}${reading}\n`;
+  return `### ${question}\n\n${wrapped(before)}\n${requests.map(request).join('')}${wrapped(reading)}`;
 }
+
+/** A paragraph in lines as they are written by hand. */
+const wrapped = (text: string): string => text.replaceAll(/(.{1,120})(?: |$)/g, '$1\n');
 
 function request(asked: Asked): string {
   const part = asked.part === undefined ? '' : `${asked.part}:\n\n`;

@@ -113,6 +113,6 @@ export const HOW_OFTEN: readonly Question[] = [
       },
     ],
     reading:
-      'Retries are the arrivals that are neither `created` nor `refused`: 410. Effects are the applied decisions: 96, as many as first arrivals that were applied. So there were no second effects. For an effect outside the database the first arrival only takes the lease; compare with `completed` and `resolved` instead of `created`.',
+      'Retries are the arrivals that are neither `created` nor `refused`: 410. Effects are the applied decisions: 96, as many as first arrivals that were applied. So there were no second effects; a decision has one effect at most, which a constraint of the database enforces. For an effect outside the database the first arrival only takes the lease; compare with `completed` and `resolved` instead of `created`.',
   },
 ];

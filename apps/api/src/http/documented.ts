@@ -9,8 +9,17 @@ export interface AnswerDoc {
   readonly status: number;
   readonly description: string;
   readonly example?: unknown;
+  /** Further answers of this kind, each with what was asked; they are shown before the example. */
+  readonly examples?: readonly AnswerExample[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly type?: string;
+}
+
+export interface AnswerExample {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly value: unknown;
 }
 
 export interface ProblemDoc {
@@ -112,9 +121,11 @@ function answerResponse({
   status,
   description,
   example,
+  examples = [],
   headers,
   type = 'application/json',
 }: AnswerDoc): MethodDecorator {
+  const named = examples.map(({ name, ...rest }) => [name, rest]);
   const content =
     example === undefined
       ? {}
@@ -122,7 +133,11 @@ function answerResponse({
           content: {
             [type]: {
               schema: { type: typeof example === 'string' ? ('string' as const) : ('object' as const) },
-              example,
+              ...(named.length === 0
+                ? { example }
+                : {
+                    examples: Object.fromEntries([...named, ['whole', { summary: 'A whole answer', value: example }]]),
+                  }),
             },
           },
         };

@@ -1,6 +1,6 @@
 import type { Role } from '#access';
 import { INPUTS, ROW } from '../decisions/sample.js';
-import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from './questions/questions.js';
 
 const AUDITORS: readonly Role[] = ['admin', 'auditor'];
 
@@ -24,7 +24,7 @@ const TRAILER = {
 };
 
 export const ExportDecisionsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'exportDecisions',
     takesQuery: true,
     summary: 'The complete population',

@@ -82,13 +82,13 @@ export async function walk<Row>(
   const rows = await tx.query<{ row: Row; at: string; id: string; time: string; snapshot: string }[]>(
     `WITH page AS MATERIALIZED (
        SELECT f.id, f.at FROM (${found.join(' UNION ALL ')}) f ORDER BY f.at ${order}, f.id ${order} LIMIT ${limit + 1})
-     SELECT w.row, rfc3339(w.at) AS at, w.id, rfc3339(clock_timestamp()) AS time, pg_current_snapshot()::text AS snapshot
+     SELECT w.row, rfc3339(w.at) AS at, w.id, rfc3339(${time ?? 'clock_timestamp()'}) AS time, (${snapshot ?? 'pg_current_snapshot()'})::text AS snapshot
        FROM (SELECT ${row} AS row, p.at, p.id, sum(${size}) OVER (ORDER BY p.at ${order}, p.id ${order}) - ${size} AS before FROM page p ${joins}) w
       WHERE w.before < ${MOST_BYTES}
       ORDER BY w.at ${order}, w.id ${order}`,
     parameters.values,
   );
-  const began: AsOf | null = isOverMovingRows && rows[0] !== undefined ? (asOf ?? rows[0]) : null;
+  const began: AsOf | null = isOverMovingRows ? (rows[0] ?? null) : null;
   return rows.map(({ row: shown, at: rowAt, id: rowId }) => ({
     row: shown,
     cursor: writeCursor(bound, { position: { at: rowAt, id: rowId }, asOf: began }),

@@ -3,7 +3,7 @@ import { Database } from '#database';
 import { asksOfDecision, ATTEMPT_FILTERS, DECISION_FILTERS, whereOf, type AttemptFilters } from './filters.js';
 import { countedOf, countSql, groupsByDecision, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
-import { RECORDED, UNFINISHED, type Source } from './source.js';
+import { DECISIONS, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
 /** One arrival of a request for a key. */
@@ -43,7 +43,7 @@ const ofDecisionsIn = (source: Source): Source => ({
 });
 
 /** Attempts whose decisions are asked about too: found from either side. */
-const BY_DECISION = [RECORDED, UNFINISHED].map(ofDecisionsIn);
+const BY_DECISION = DECISIONS.map(ofDecisionsIn);
 
 /** Every attempt, and what is known of its decision, if there is one. */
 const WITH_DECISION: Source = {

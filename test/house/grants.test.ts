@@ -6,6 +6,7 @@ import type { TestDatabase } from '../support/index.js';
 
 /** What the role that the service runs as may do, and nothing beyond it. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  abandoned_decision: ['INSERT', 'SELECT'],
   access: ['INSERT', 'SELECT'],
   access_end: ['INSERT', 'SELECT'],
   action_version: ['INSERT', 'SELECT'],
@@ -29,6 +30,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const APPEND_ONLY = [
+  'abandoned_decision',
   'access',
   'access_end',
   'action_version',

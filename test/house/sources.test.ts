@@ -19,6 +19,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   attempt: 'decisions',
   effect: 'effects',
   ledger_entry: 'ledger',
+  abandoned_decision: 'ledger',
   recorded_decision: 'ledger',
   access: 'ledger',
   access_end: 'ledger',

@@ -7,7 +7,7 @@ import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, EndedLease, IdempotencyRecord } from '#idempotency';
-import { AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
+import { AbandonedDecision, AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
 
 /**
  * Compares the entities with the schema that the migrations make, on a fresh database of the server whose
@@ -28,6 +28,7 @@ const ENTITIES = [
   ContentHold,
   Dispatch,
   LedgerEntry,
+  AbandonedDecision,
   RecordedDecision,
   AccessRecord,
   AccessEnd,

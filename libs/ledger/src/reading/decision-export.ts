@@ -4,7 +4,7 @@ import { LIST_MEMBERS, OF_PAGE, type DecisionListRow } from './decision-list-row
 import { SALTS } from './entry-reader.js';
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { Parameters } from './parameters.js';
-import { RECORDED, RECORDED_SINCE, UNFINISHED } from './source.js';
+import { DECISIONS, RECORDED_SINCE } from './source.js';
 import { cursorOf, walk, type Paging } from './walk.js';
 
 /** A decision as it is exported. `inputs` and `result` are RFC 8785 text: the bytes that were hashed. */
@@ -58,7 +58,7 @@ export class DecisionExport {
             {
               question,
               parameters,
-              sources: [RECORDED, UNFINISHED],
+              sources: DECISIONS,
               since: RECORDED_SINCE,
               isOverMovingRows: filters.recordedTo === undefined,
               conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),

@@ -16,3 +16,4 @@ export { formatReceipt, parseReceipt } from './pure/receipt.js';
 export type { Receipt } from './pure/receipt.js';
 export { leafBytes, payloadDigest, readLeaf } from './pure/leaf.js';
 export type { Leaf } from './pure/leaf.js';
+export { runVerifier } from './verifier/run-verifier.js';

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PROJECT_ROOT } from '#database';
 import { consistencyProof, formatReceipt, formatVerifierKey, inclusionProof, leafBytes, runVerifier } from '#log';
 import { recorded, TestBundle } from '../support/log-bundle.js';
 import { TestLog, testSigner } from '../support/log.js';
@@ -96,6 +99,33 @@ describe('a receipt', () => {
     const listed = file(`${formatVerifierKey(testSigner(2))}\n${KEY}\n`);
     for (const key of [KEY, formatVerifierKey(testSigner(2)), listed])
       expect(await runForJson('receipt', signed, '--key', key, '--entry', file(entry))).toMatchObject({ code: 0 });
+  });
+});
+
+describe('the golden receipt of version 1', () => {
+  const path = (name: string): string => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
+  const [, , golden] = JSON.parse(readFileSync(path('leaves-v1.json'), 'utf8'));
+  const args = ['receipt', path('receipt-v1.tlog-proof'), '--key', path('receipt-v1.key'), '--entry'];
+
+  test('proves its entry, for ever', async () => {
+    expect(await runForJson(...args, file(golden.members))).toMatchObject({ code: 0, verdict: 'ok' });
+  });
+
+  test('is verified by the program that the package names, which says by its exit code what it found', () => {
+    const { bin } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8'));
+    const program = join(PROJECT_ROOT, bin['decision-ledger-verify']);
+    const run = (...given: string[]) => spawnSync(process.execPath, [program, ...given], { encoding: 'utf8' });
+    expect(run(...args, file(golden.members))).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nok\n$/) });
+    expect(run(...args, file({ ...golden.members, tenant: 'demo2' }))).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/failed: .*\nfailed\n$/s),
+    });
+    expect(run(...args.slice(0, -1))).toMatchObject({
+      status: 3,
+      stdout: expect.stringMatching(/\nincomplete\n$/),
+    });
+    expect(run('receipt')).toMatchObject({ status: 2, stdout: '' });
+    expect(statSync(program).mode & 0o111).toBe(0o111);
   });
 });
 

@@ -38,7 +38,8 @@ export async function runForJson(...args: string[]): Promise<Result> {
 /** A sound bundle of {@link SIZE} entries with a checkpoint from earlier, and copies of it to tamper with. */
 export class Workshop {
   readonly folder = mkdtempSync(join(tmpdir(), 'decision-ledger-verify-'));
-  readonly whole = TestBundle.of(SIZE).write(join(this.folder, 'whole'));
+  private readonly bundle = TestBundle.of(SIZE);
+  readonly whole = this.bundle.write(join(this.folder, 'whole'));
   readonly earlier = join(this.folder, 'earlier');
   private copies = 0;
 
@@ -58,7 +59,7 @@ export class Workshop {
 
   /** A copy with its rows changed, the trailer made anew. */
   withRows(change: (rows: JsonObject[]) => void): string {
-    const { rows } = TestBundle.of(SIZE);
+    const rows = structuredClone(this.bundle.rows);
     change(rows);
     const place = this.copy();
     writeFileSync(join(place, 'decisions.ndjson'), exportOf(rows));

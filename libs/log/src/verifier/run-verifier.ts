@@ -123,8 +123,15 @@ function refuse(values: Values, ...names: (keyof Values)[]): void {
 }
 
 async function readKeys(given: readonly string[]): Promise<VerifierKey[]> {
-  const texts = await Promise.all(given.map(async (key) => (existsSync(key) ? decode(await readFile(key)) : key)));
-  return texts.flatMap(parseKeys);
+  const keys = given.map(async (key) => {
+    try {
+      return parseKeys(existsSync(key) ? decode(await readFile(key)) : key);
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      throw new UsageError(`--key ${key}: neither a verifier key nor a file of such keys. ${error.message}`);
+    }
+  });
+  return (await Promise.all(keys)).flat();
 }
 
 async function readIfGiven(path: string | undefined): Promise<Buffer | null> {

@@ -93,6 +93,15 @@ describe('a receipt', () => {
     });
   });
 
+  test('of the log of another tenant does not prove it, though it is in that tree', async () => {
+    const name = 'log.example/other';
+    const other = new TestLog([testSigner(1, name)]).seal(log.entries).checkpoint(name);
+    const signed = file(formatReceipt({ index: INDEX, hashes, checkpoint: other }));
+    const key = formatVerifierKey(testSigner(1, name));
+    const { code, status } = await runForJson('receipt', signed, '--key', key, '--entry', file(entry));
+    expect([code, status['checkpoint'], status['entry']]).toEqual([1, 'ok', 'failed']);
+  });
+
   test('that was signed by a retired key is proved by it as well as by the one after it', async () => {
     const rotated = new TestLog([testSigner(2), testSigner(1)]).seal(log.entries);
     const signed = file(formatReceipt({ index: INDEX, hashes, checkpoint: rotated.checkpoint() }));
@@ -165,6 +174,7 @@ describe('two checkpoints', () => {
       [at(7).checkpoint().replace('\n7\n', '\n6\n'), log.checkpoint(), proof],
     ];
     for (const [first, second, given] of wrong) expect((await run(first, second, '--proof', file(given))).code).toBe(1);
+    expect((await run(log.checkpoint(), at(7).checkpoint())).findings).toContain('had 300 entries, and has 7');
     const name = 'log.example/other';
     const other = new TestLog([testSigner(1, name)]).seal(log.entries).checkpoint(name);
     const keys = ['--key', formatVerifierKey(testSigner(1, name))];

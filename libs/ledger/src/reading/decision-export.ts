@@ -64,7 +64,7 @@ export class DecisionExport {
               conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
               row: EXPORT_ROW,
               joins: OF_PAGE,
-              size: `octet_length(d.inputs) + coalesce(octet_length(l.result), 0)`,
+              size: `octet_length(d.inputs) + coalesce(octet_length(d.note), 0) + coalesce(octet_length(l.result), 0)`,
             },
             { order, limit: ROWS_AT_ONCE, cursor },
             from,

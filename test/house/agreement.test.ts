@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { PROJECT_ROOT } from '#database';
-import { DECISION_FILTERS } from '#ledger';
+import { ATTEMPT_FILTERS, ATTEMPT_GROUP_NAMES, DECISION_FILTERS, DECISION_GROUP_NAMES } from '#ledger';
 import { PROBLEMS } from '#problem';
 import { DecisionFilterQuery, ListDecisionsQuery } from '../../apps/api/src/reading/queries.js';
 import { fieldsOf } from '../../apps/api/src/fields/field.js';
@@ -13,7 +13,7 @@ import { nodesOf, productFiles } from '../support/sources.js';
 
 interface Operation {
   readonly operationId?: string;
-  readonly parameters?: readonly { name: string; in: string; required?: boolean }[];
+  readonly parameters?: readonly { name: string; in: string; required?: boolean; schema?: { pattern?: string } }[];
   readonly responses?: Readonly<
     Record<
       string,
@@ -64,9 +64,31 @@ const FILTERS = [
 ];
 const PAGING = ['limit', 'order', 'cursor'];
 
-describe('one list of filters', () => {
-  const documented = openapi.paths['/v1/decisions']?.['get']?.parameters ?? [];
+/** The contract's names to count by: of both, and of attempts alone. */
+const GROUPS = [
+  'action',
+  'actionVersion',
+  'outcome',
+  'reason',
+  'state',
+  'modelId',
+  'modelVersion',
+  'promptTemplateSha256',
+].concat(['policyVersion', 'retrievalSnapshotId', 'subjectType', 'reportingPeriod', 'day', 'month']);
+const ATTEMPT_GROUPS = ['credentialId', 'disposition'];
 
+/** Every parameter of every question, as the contract has them. */
+const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
+  '/v1/decisions': [...FILTERS, ...PAGING],
+  '/v1/decisions/count': [...FILTERS, 'groupBy'],
+  '/v1/attempts': [...FILTERS, 'disposition', ...PAGING],
+  '/v1/attempts/count': [...FILTERS, 'disposition', 'groupBy'],
+  '/v1/ledger/entries': [...FILTERS, ...PAGING],
+  '/v1/exports/decisions': [...FILTERS, 'format', 'order', 'cursor'],
+  '/v1/access-log': ['credentialId', 'route', 'from', 'to', ...PAGING],
+};
+
+describe('one list of filters', () => {
   test('the table of the reader, the query of the route and the contract name the same', () => {
     const names = (type: new () => object): string[] => fieldsOf(type).map(({ name }) => name);
 
@@ -76,14 +98,35 @@ describe('one list of filters', () => {
     expect(fieldsOf(ListDecisionsQuery).every(({ isOptional }) => isOptional)).toBe(true);
   });
 
-  test('the description names them too, none of them required', () => {
-    expect(
-      documented
-        .filter((parameter) => parameter.in === 'query')
-        .map(({ name }) => name)
-        .toSorted(),
-    ).toEqual([...FILTERS, ...PAGING].toSorted());
-    expect(documented.filter(({ required }) => required === true)).toEqual([]);
+  test.each(Object.keys(openapi.paths))(
+    'the description of %s names the parameters of the contract, none of them required',
+    (path) => {
+      const documented = (openapi.paths[path]?.['get']?.parameters ?? []).filter(
+        (parameter) => parameter.in === 'query',
+      );
+
+      expect(documented.map(({ name }) => name)).toEqual(QUESTIONS[path] ?? []);
+      expect(documented.filter(({ required }) => required === true)).toEqual([]);
+    },
+  );
+
+  test('what is an attempt’s own is that of the contract, and everything else of it is its decision’s', () => {
+    const own = ['disposition', 'stepId', 'runId', 'credentialId', 'recordedFrom', 'recordedTo'];
+
+    expect(Object.keys(ATTEMPT_FILTERS)).toEqual(own);
+  });
+
+  test('the names to count by are those of the contract', () => {
+    const words = (path: string): string[] => {
+      const [groupBy] = (openapi.paths[path]?.['get']?.parameters ?? []).filter(({ name }) => name === 'groupBy');
+      const [, list = ''] = /^\^\(([^)]*)\)/.exec(groupBy?.schema?.pattern ?? '') ?? [];
+      return list.split('|').toSorted();
+    };
+
+    expect(DECISION_GROUP_NAMES.toSorted()).toEqual(GROUPS.toSorted());
+    expect(ATTEMPT_GROUP_NAMES.toSorted()).toEqual([...GROUPS, ...ATTEMPT_GROUPS].toSorted());
+    expect(words('/v1/decisions/count')).toEqual(GROUPS.toSorted());
+    expect(words('/v1/attempts/count')).toEqual([...GROUPS, ...ATTEMPT_GROUPS].toSorted());
   });
 
   test('the tests that spoil them know all of them', () => {
@@ -224,7 +267,15 @@ describe('the description of the API', () => {
         'POST /v1/decisions/batch',
         'GET /v1/decisions',
         'GET /v1/decisions/{decisionId}',
+        'GET /v1/decisions/count',
         'GET /v1/idempotency-records/{key}',
+        'GET /v1/attempts',
+        'GET /v1/attempts/count',
+        'GET /v1/ledger/entries',
+        'GET /v1/ledger/entries/{ledgerEntryId}',
+        'GET /v1/exports/decisions',
+        'GET /v1/access-log',
+        'GET /v1/actions/{action}/versions',
         'GET /healthz',
         'GET /readyz',
       ]),

@@ -132,7 +132,7 @@ test('what is no reading of records leaves no row', async () => {
 
 test.each(READINGS)('HEAD of %s tells nothing that is not recorded', async (_route, path) => {
   const { reply, added } = await addedBy(stage.auditor, path(), 'HEAD');
-  expect([405, 404].includes(reply.status) ? [] : added).toHaveLength(reply.status < 300 ? 1 : 0);
+  expect(added).toHaveLength(reply.status < 300 ? 1 : 0);
 });
 
 describe('the log is asked', () => {

@@ -161,7 +161,7 @@ test.each(Object.keys(WALKS))(
   'a walk through %s meets each row that was there at its start exactly once, whatever is written meanwhile',
   async (name) => {
     const random = new Random(name);
-    for (let round = rounds(60); round > 0; round -= 1) {
+    for (let round = rounds(30); round > 0; round -= 1) {
       const records = await recordsOf(stage.auditor);
       await WALKS[name]?.(random, records, random.pick('asc', 'desc'));
     }

@@ -95,6 +95,7 @@ const ROUTES: readonly (readonly [method: string, path: (scene: Scene) => string
   ['GET', (scene) => `/v1/idempotency-records/${scene.key}`, 'orchestrator'],
   ['GET', () => '/v1/actions', 'admin'],
   ['GET', () => '/v1/actions/note.add', 'auditor'],
+  ['GET', () => '/v1/actions/note.add/versions', 'auditor'],
   ['GET', () => '/v1/credentials', 'admin'],
 ];
 

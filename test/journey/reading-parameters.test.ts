@@ -86,6 +86,7 @@ beforeAll(async () => {
     state: 'in_flight',
     key: 'key-odd',
     contentKey: done.body.contentKey,
+    downstreamKey: held.reply.body.downstreamKeys.uuid4,
     externalRef: 'ref-odd',
     stepId: 'step-odd',
     runId: 'run-odd',

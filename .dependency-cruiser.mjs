@@ -66,6 +66,28 @@ export default {
       to: { path: '(^|node_modules/)(@nestjs|typeorm|pg|fastify|rxjs|reflect-metadata)(/|$)' },
     },
     {
+      name: 'log-is-pure-where-others-repeat-it',
+      comment:
+        'Auditors check a log with programs of their own, so what a proof is must not lean on a framework, a database or a clock.',
+      severity: 'error',
+      from: { path: '^libs/log/src/(pure|verifier)/' },
+      to: { path: ['(^|node_modules/)(@nestjs|typeorm|pg|fastify|rxjs|reflect-metadata)(/|$)', '^libs/(?!key/|log/)'] },
+    },
+    {
+      name: 'pure-log-below-the-rest',
+      comment: 'Neither the verifier nor the sealing is needed to say what a tree, a note or a leaf is.',
+      severity: 'error',
+      from: { path: '^libs/log/src/pure/' },
+      to: { path: '^libs/log/src/', pathNot: '^libs/log/src/pure/' },
+    },
+    {
+      name: 'verifier-stands-alone',
+      comment: 'It is run by who does not trust the service, so it must not use what seals.',
+      severity: 'error',
+      from: { path: '^libs/log/src/verifier/' },
+      to: { path: '^libs/log/src/', pathNot: '^libs/log/src/(pure|verifier)/' },
+    },
+    {
       name: 'key-is-lowest',
       comment: 'What a key is depends on nothing else here.',
       severity: 'error',

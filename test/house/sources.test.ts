@@ -46,7 +46,8 @@ describe('the folders', () => {
         .filter(
           ({ from, isExport, isStar }) =>
             isStar ||
-            (isExport && (!/^\.\/((dispatch|reading)\/)?[a-z0-9.-]+\.js$/.test(from) || from.endsWith('/index.js'))),
+            (isExport &&
+              (!/^\.\/((dispatch|reading|pure|verifier)\/)?[a-z0-9.-]+\.js$/.test(from) || from.endsWith('/index.js'))),
         )
         .map(({ from }) => `${file.path}: ${from}`),
     );
@@ -108,10 +109,23 @@ describe('who may import what', () => {
     expect(outside('problem')).toEqual([]);
   });
 
-  test('key has no clock and no chance', () => {
+  test('the pure part of the log imports the key library and cryptography, the verifier files beside them', () => {
+    const outside = (part: string): string[] =>
+      [
+        ...new Set(
+          imported
+            .filter(({ path, from }) => path.startsWith(`libs/log/src/${part}/`) && !from.startsWith('.'))
+            .map(({ from }) => from),
+        ),
+      ].toSorted();
+    expect(outside('pure')).toEqual(['#key', 'node:crypto']);
+    for (const from of outside('verifier')) expect(from).toMatch(/^(#key|node:(crypto|fs|fs\/promises|path|util))$/);
+  });
+
+  test('key and the pure part of the log have no clock and no chance', () => {
     const wrong = product.filter(
       ({ path, text }) =>
-        path.startsWith('libs/key/') &&
+        /^libs\/(key|log\/src\/pure)\//.test(path) &&
         /\bDate\b|performance|random/i.test(text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')),
     );
     expect(wrong.map(({ path }) => path)).toEqual([]);

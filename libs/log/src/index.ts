@@ -1,0 +1,18 @@
+export { LogError } from './pure/log-error.js';
+export { EMPTY_ROOT, leafHash, verifyConsistency, verifyInclusion } from './pure/merkle.js';
+export { parseTilePath, TILE_WIDTH, tilePath, tileWidth } from './pure/tile.js';
+export type { HashTile, Tile, WrittenTile } from './pure/tile.js';
+export { EMPTY_EDGE, edgeOf, edgeRoot, edgeTiles, grow } from './pure/edge.js';
+export type { Edge } from './pure/edge.js';
+export { consistencyProof, inclusionProof, treeRoot } from './pure/tree-proof.js';
+export type { TileReader } from './pure/tree-proof.js';
+export { decodeEntries, encodeEntries, growEntries } from './pure/entry-bundle.js';
+export { formatVerifierKey, parsePrivateKey, parseSignerKey, parseVerifierKey, signerKey } from './pure/note-key.js';
+export type { SignerKey, VerifierKey } from './pure/note-key.js';
+export { openNote, signNote } from './pure/note.js';
+export { openCheckpoint, readCheckpoint, signCheckpoint } from './pure/checkpoint.js';
+export type { Checkpoint } from './pure/checkpoint.js';
+export { formatReceipt, parseReceipt } from './pure/receipt.js';
+export type { Receipt } from './pure/receipt.js';
+export { leafBytes, payloadDigest, readLeaf } from './pure/leaf.js';
+export type { Leaf } from './pure/leaf.js';

@@ -11,6 +11,8 @@ export interface AnswerDoc {
   readonly example?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly type?: string;
+  /** The same as text, where a caller may have either. */
+  readonly asText?: string;
 }
 
 export interface ProblemDoc {
@@ -114,6 +116,7 @@ function answerResponse({
   example,
   headers,
   type = 'application/json',
+  asText,
 }: AnswerDoc): MethodDecorator {
   const content =
     example === undefined
@@ -124,6 +127,7 @@ function answerResponse({
               schema: { type: typeof example === 'string' ? ('string' as const) : ('object' as const) },
               example,
             },
+            ...(asText === undefined ? {} : { 'text/plain': { schema: { type: 'string' as const }, example: asText } }),
           },
         };
   return ApiResponse({

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '#database';
+import { TEST_DATA_DIR } from './service.js';
 import { until } from './stage.js';
 
 const MAIN = join(PROJECT_ROOT, 'dist/apps/api/src/main.js');
@@ -16,7 +17,14 @@ export interface LoneWorker {
 
 export async function startLoneWorker(env: Readonly<Record<string, string>>): Promise<LoneWorker> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], WORKER: 'only', LOG_LEVEL: 'info', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      DATA_DIR: TEST_DATA_DIR,
+      WORKER: 'only',
+      LOG_LEVEL: 'info',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const text: string[] = [];

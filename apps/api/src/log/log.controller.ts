@@ -1,4 +1,4 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatReceipt, LogReader, parseTilePath } from '#log';
@@ -9,7 +9,6 @@ import { GetCheckpointDoc, GetKeysDoc, GetTileDoc, ProveConsistencyDoc, ProveInc
 import { prefersText } from './prefers-text.js';
 import { ConsistencyQuery, InclusionQuery } from './queries.js';
 
-const PREFIX = '/v1/log/';
 const TEXT = 'text/plain; charset=utf-8';
 const CACHED_FOR_GOOD = 'private, max-age=31536000, immutable';
 
@@ -27,13 +26,11 @@ export class LogController {
     void reply.type(TEXT).header('cache-control', 'no-cache').send(checkpoint);
   }
 
-  @Get('tile/*path')
+  @Get('tile/*')
   @GetTileDoc()
-  async tile(@Req() req: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    // The path as it was sent: percent-encoding would give one tile several names.
-    const path = req.url.slice(PREFIX.length).split('?')[0] ?? '';
-    const tile = parseTilePath(path);
-    if (tile === null) throw validationFailed([{ pointer: 'path', detail: `${path} is not the path of a tile` }]);
+  async tile(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Param('*') path: string): Promise<void> {
+    const tile = parseTilePath(`tile/${path}`);
+    if (tile === null) throw validationFailed([{ pointer: 'path', detail: 'is not the path of a tile' }]);
     const bytes = await this.log.tile(callerOf(req).tenant, tile);
     void reply.type('application/octet-stream').header('cache-control', CACHED_FOR_GOOD).send(bytes);
   }

@@ -54,7 +54,7 @@ export const GetTileDoc = (): MethodDecorator =>
       },
     ],
     problems: [
-      validation('path', 'tile/0/0 is not the path of a tile'),
+      validation('path', 'is not the path of a tile'),
       { code: 'not-found', detail: 'The log has no such tile, or not as wide a one yet.' },
     ],
   });

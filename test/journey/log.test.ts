@@ -115,7 +115,8 @@ describe('while no worker runs', () => {
 
   test('an entry is not sealed: 409 with Retry-After, also after waiting, and its place is null', async () => {
     const { body: decision } = await quiet.orchestrator.decide({ inputs: inputs() });
-    for (const headers of [{}, { prefer: 'wait=1' }]) {
+    const patience: readonly Readonly<Record<string, string>>[] = [{}, { prefer: 'wait=1' }];
+    for (const headers of patience) {
       const { status, body, headers: given } = await inclusion(quiet.auditor, decision.ledgerEntryId, headers);
       expect([status, body.code, body.retryable]).toEqual([409, 'not-sealed', true]);
       expect(Number(given.get('retry-after'))).toBeGreaterThan(0);

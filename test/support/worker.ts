@@ -13,6 +13,8 @@ export interface LoneWorker {
   output(): string;
   /** SIGTERM, and what it exits with. */
   stop(): Promise<number | null>;
+  /** `kill -9`. */
+  kill(): Promise<void>;
 }
 
 export async function startLoneWorker(env: Readonly<Record<string, string>>): Promise<LoneWorker> {
@@ -47,6 +49,11 @@ export async function startLoneWorker(env: Readonly<Record<string, string>>): Pr
       child.kill('SIGTERM');
       await once(child, 'exit');
       return child.exitCode;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
     },
   };
 }

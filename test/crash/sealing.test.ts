@@ -7,7 +7,7 @@ import { edgeRoot, EMPTY_EDGE, grow, leafHash, readCheckpoint, readLeaf } from '
 import type { Auditable } from '../support/audit.js';
 import { Callers } from '../support/callers.js';
 import { EmbeddedHouse } from '../support/embedded.js';
-import { inputs, startService, type Client } from '../support/index.js';
+import { inputs, type Client, type Service } from '../support/index.js';
 import { inclusion } from '../support/log-client.js';
 import { rounds, seeded, until } from '../support/rounds.js';
 import { setStage, type Stage } from '../support/stage.js';
@@ -38,7 +38,7 @@ describe('the restore of an old backup', () => {
   });
 
   /** A worker with an API, so that its metrics can be asked. */
-  const startWorker = (env: Readonly<Record<string, string>> = {}): ReturnType<typeof startService> =>
+  const startWorker = (env: Readonly<Record<string, string>> = {}): Promise<Service> =>
     stage.addService({ WORKER: 'on', DATA_DIR: dataDir, SEAL_INTERVAL_MS: '20', SWEEP_INTERVAL_SECONDS: '1', ...env });
   const metrics = async (url: string): Promise<string> => (await fetch(`${url}/metrics`)).text();
   const key = (): string => readFileSync(join(dataDir, 'log-signing-key'), 'utf8').trim();
@@ -149,7 +149,13 @@ describe('the restore of an old backup', () => {
 describe('kill -9', () => {
   const KILLS = rounds(20);
   const embedded = new EmbeddedHouse();
-  afterEach(() => embedded.remove());
+  const callers = new Callers(2);
+  let service: Service;
+  afterEach(async () => {
+    await callers.stop();
+    await service?.stop();
+    embedded.remove();
+  });
 
   async function rebuilt(database: Auditable): Promise<unknown> {
     const rows = await database.query<{ leaf: string; id: string }>(
@@ -165,23 +171,25 @@ describe('kill -9', () => {
 
   test('of the service and the database while they seal: no entry is lost, and what was signed stands', async () => {
     const draw = seeded(23);
-    const callers = new Callers(2);
     const seen: string[] = [];
+    const entriesNow = async (): Promise<number> => (await embedded.database.query('SELECT FROM ledger_entry')).length;
     for (let kill = 0; kill < KILLS; kill += 1) {
-      const service = await embedded.start({ SEAL_INTERVAL_MS: '10' });
+      service = await embedded.start({ SEAL_INTERVAL_MS: '10' });
       const { orchestrator: token } = embedded.tokens();
-      const calls = Array.from({ length: 200 }, () => ({
+      const calls = Array.from({ length: 2_000 }, () => ({
         url: service.url,
         token,
         body: {
           inputs: inputs({
             action: 'sar.file',
             subject: { type: 'case', id: `C-${made++}` },
-            params: { reportingPeriod: '2026' },
+            params: { amount: '10.00', reportingPeriod: '2026-11-30' },
           }),
         },
       }));
+      const before = await entriesNow();
       const sending = callers.send(calls, 8);
+      await until('some entries', async () => (await entriesNow()) > before);
       // Not a wait for anything: the instant of the kill is what is drawn.
       await sleep(draw() * 1_000);
       const postmaster = embedded.postmaster();
@@ -193,8 +201,7 @@ describe('kill -9', () => {
       if (postmaster !== null && kill % 2 === 0) process.kill(postmaster, 'SIGKILL');
       await sending;
     }
-    await callers.stop();
-    const service = await embedded.start({ SEAL_INTERVAL_MS: '10' });
+    service = await embedded.start({ SEAL_INTERVAL_MS: '10' });
     await until('everything is sealed', async () => {
       const left = await embedded.database.query(
         `SELECT FROM unsealed_entry UNION ALL SELECT FROM log_tree WHERE signed_size < tree_size OR checkpoint IS NULL`,
@@ -216,6 +223,5 @@ describe('kill -9', () => {
     expect(size).toBe(entries);
     for (const note of seen) expect(readCheckpoint(note).size).toBeLessThanOrEqual(size);
     expect(service.output()).not.toMatch(STOPPED);
-    await service.stop();
   });
 });

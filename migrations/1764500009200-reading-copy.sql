@@ -63,10 +63,12 @@ CREATE TRIGGER copy_recorded AFTER INSERT ON ledger_entry REFERENCING NEW TABLE 
 -- What is there already. Row-level security holds for the owner too, so each tenant is copied in its own session.
 DO $$
 DECLARE
+  v_tenants text[];
   v_tenant text;
 BEGIN
   PERFORM set_config('app.tenant', '*', true);
-  FOR v_tenant IN SELECT tenant_id FROM tenant LOOP
+  SELECT coalesce(array_agg(t.tenant_id), '{}') INTO v_tenants FROM tenant t;
+  FOREACH v_tenant IN ARRAY v_tenants LOOP
     PERFORM set_config('app.tenant', v_tenant, true);
     INSERT INTO recorded_decision
       (tenant_id, decision_id, ledger_entry_id, received_at, recorded_at, action_version, action, subject_type, subject_id, reporting_period,

@@ -9,7 +9,8 @@ ALTER TABLE attempt
   ADD COLUMN run_id text COLLATE "C" GENERATED ALWAYS AS (evidence->>'runId') STORED,
   ADD CONSTRAINT attempt_evidence_lengths CHECK (char_length(step_id) BETWEEN 1 AND 255 AND char_length(run_id) BETWEEN 1 AND 255);
 
-CREATE INDEX attempt_by_time ON attempt (tenant_id, received_at, attempt_id);
+-- With the decision, so that what is asked of it can be looked at without reading the attempt.
+CREATE INDEX attempt_by_time ON attempt (tenant_id, received_at, attempt_id, decision_id);
 CREATE INDEX attempt_by_step ON attempt (step_id, tenant_id, received_at) WHERE step_id IS NOT NULL;
 CREATE INDEX attempt_by_run ON attempt (run_id, tenant_id, received_at) WHERE run_id IS NOT NULL;
 CREATE INDEX attempt_by_credential ON attempt (credential_id, tenant_id, received_at);

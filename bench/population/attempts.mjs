@@ -34,8 +34,8 @@ export const furtherSql = ({ from, to, count, numberedFrom, until }) => `
   CREATE TEMP TABLE further ON COMMIT DROP AS
   WITH aimed AS (
     SELECT ${numberedFrom} + e AS e, ${from} + CASE WHEN pg_temp.chance(${numberedFrom} + e, 'storm') < 0.5
-             THEN floor(pg_temp.chance(${numberedFrom} + e, 'whom') * ${to - from + 1})::bigint
-             ELSE floor(pg_temp.chance(${numberedFrom} + e, 'whom') * ${to - from + 1} / ${STORM_EVERY})::bigint * ${STORM_EVERY} END AS n
+             THEN floor(pg_temp.chance(${numberedFrom} + e, 'whom') * ${to - from + 1} / ${STORM_EVERY})::bigint * ${STORM_EVERY}
+             ELSE floor(pg_temp.chance(${numberedFrom} + e, 'whom') * ${to - from + 1})::bigint END AS n
       FROM generate_series(1, ${count}::bigint) e
   ), met AS (
     SELECT a.e, w.*, pg_temp.chance(a.e, 'met') AS met, CASE

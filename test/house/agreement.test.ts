@@ -36,7 +36,7 @@ const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })),
 );
 
-/** The contract's filters, as a client may rely on them. */
+/** The contract's filters, as a client may rely on them, and one more. */
 const FILTERS = [
   'action',
   'actionVersion',
@@ -53,6 +53,7 @@ const FILTERS = [
   'state',
   'key',
   'contentKey',
+  'downstreamKey',
   'externalRef',
   'stepId',
   'runId',

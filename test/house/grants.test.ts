@@ -6,6 +6,7 @@ import type { TestDatabase } from '../support/index.js';
 
 /** What the role that the service runs as may do, and nothing beyond it. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  abandoned_decision: ['INSERT', 'SELECT'],
   access: ['INSERT', 'SELECT'],
   access_end: ['INSERT', 'SELECT'],
   action_version: ['INSERT', 'SELECT'],
@@ -16,6 +17,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   decision_record: ['INSERT', 'SELECT'],
   dispatch: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   effect: ['INSERT', 'SELECT'],
+  ended_lease: ['INSERT', 'SELECT'],
   hold: ['DELETE', 'INSERT', 'SELECT'],
   idempotency_record: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   ledger_entry: ['INSERT', 'SELECT'],
@@ -35,6 +37,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const APPEND_ONLY = [
+  'abandoned_decision',
   'access',
   'access_end',
   'action_version',
@@ -42,6 +45,7 @@ const APPEND_ONLY = [
   'bound_key',
   'decision_record',
   'effect',
+  'ended_lease',
   'ledger_entry',
   'log_key',
   'log_leaf',

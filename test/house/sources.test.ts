@@ -14,10 +14,12 @@ const OWNERS: Readonly<Record<string, string>> = {
   action_version: 'actions',
   idempotency_record: 'idempotency',
   bound_key: 'idempotency',
+  ended_lease: 'idempotency',
   decision_record: 'decisions',
   attempt: 'decisions',
   effect: 'effects',
   ledger_entry: 'ledger',
+  abandoned_decision: 'ledger',
   recorded_decision: 'ledger',
   access: 'ledger',
   access_end: 'ledger',
@@ -135,6 +137,11 @@ describe('who may import what', () => {
         /\bDate\b|performance|random/i.test(text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')),
     );
     expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('nothing asks this machine what time it is, save for the name of a folder: leases are judged by the database', () => {
+    const asking = product.filter(({ text }) => /\bDate\.now\b|new Date\(\)/.test(text));
+    expect(asking.map(({ path }) => path)).toEqual(['libs/database/src/embedded-binaries.ts']);
   });
 
   test('only libs/database reads the environment; a main hands it on to readSettings', () => {

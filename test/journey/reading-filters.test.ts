@@ -190,6 +190,7 @@ describe('a question that is not understood is refused, and the parameter named'
       'state',
       'key',
       'contentKey',
+      'downstreamKey',
     ])
     .concat(['externalRef', 'stepId', 'runId', 'credentialId', 'decisionId', 'recordedFrom', 'recordedTo'])
     .concat(['limit', 'order', 'cursor']);

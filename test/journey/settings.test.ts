@@ -34,6 +34,7 @@ describe('a bad setting stops the start, with its name', () => {
     ['LOG_SIGNING_KEY', 'hunter2'],
     ['LOG_PREVIOUS_SIGNING_KEY', 'hunter2'],
     ['SEAL_INTERVAL_MS', '0'],
+    ['OIDC_ISSUER', 'https://login.example.com'],
   ])('%s=%s', async (name, value) => {
     const starting = startService({ DATABASE_URL: stage.database.url, [name]: value });
     const error: unknown = await starting.then(

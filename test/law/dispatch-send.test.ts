@@ -39,7 +39,7 @@ const targets = new DispatchTargets(
   (hostname, options, found) =>
     hostname === 'pay.example' ? found(null, [{ address: '127.0.0.2', family: 4 }]) : lookup(hostname, options, found),
 );
-const HELD = { maySend: () => true, signal: new AbortController().signal };
+const HELD = { maySend: () => true, now: Date.now, signal: new AbortController().signal };
 
 function send(url: string, changes: Partial<Call> = {}, guard = HELD): Promise<CallOutcome> {
   const call = {

@@ -100,6 +100,11 @@ describe('a note', () => {
     expect(() => openNote(note, [])).toThrow(LogError);
   });
 
+  test('whose signature stands under another name is signed by nobody who is known', () => {
+    const renamed = signNote('text\n', [current]).replace(`— ${NAME}`, '— log.example/other');
+    expect(() => openNote(renamed, [current])).toThrow('None of the known keys has signed the note');
+  });
+
   test('is spoilt by one wrong signature of a known key, though another is right', () => {
     const [good, other] = [signNote('a\n', [current]), signNote('b\n', [retired])];
     const mixed = good + other.slice(other.indexOf('— '));

@@ -26,6 +26,7 @@ export const LIST_PARAMETERS: Readonly<Record<string, string>> = {
   state: 'completed',
   key: 'k',
   contentKey: 'c',
+  downstreamKey: 'a'.repeat(40),
   externalRef: 'e',
   stepId: 's',
   runId: 'r',
@@ -47,6 +48,14 @@ const ILL_FORMED: Readonly<Record<string, readonly string[]>> = {
   promptTemplateSha256: ['a'.repeat(63), 'A'.repeat(64), 'x'.repeat(64)],
   outcome: ['Applied', 'applied%20', 'completed', 'null', '__proto__'],
   state: ['expired', 'COMPLETED', 'constructor'],
+  downstreamKey: [
+    'a'.repeat(39),
+    'a'.repeat(41),
+    'A'.repeat(40),
+    `dk_acme_${'a'.repeat(40)}`,
+    'aaaaaaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa',
+    'aaaaaaaa-aaaa-4aaa-caaa-aaaaaaaaaaaa',
+  ],
   decisionId: [
     '0199C1F0-6B3A-7C52-A1DE-5B8C1F0E2D41',
     'x',

@@ -1,4 +1,5 @@
 import type { Client, Reply } from './client.js';
+import type { TestDatabase } from './database.js';
 
 /** A claim that a test holds: its decision, its token, and the calls that go with it. */
 export interface Claim {
@@ -33,4 +34,12 @@ export function atOnce(client: Client, body: unknown, key?: string): Promise<Rep
     prefer: 'wait=0',
     ...(key === undefined ? {} : { 'idempotency-key': key }),
   });
+}
+
+/** Puts the end of a lease into the past, as if its time had gone by. */
+export async function letExpire(database: TestDatabase, decisionId: string): Promise<void> {
+  await database.query(
+    `UPDATE idempotency_record SET locked_until = clock_timestamp() - interval '1 second' WHERE decision_id = $1`,
+    [decisionId],
+  );
 }

@@ -48,8 +48,8 @@ export class TestLog {
     return this;
   }
 
-  checkpoint(): string {
-    return signCheckpoint({ origin: ORIGIN, size: this.size, root: this.root }, this.signers);
+  checkpoint(origin = ORIGIN): string {
+    return signCheckpoint({ origin, size: this.size, root: this.root }, this.signers);
   }
 
   readonly read: TileReader = (tiles) =>

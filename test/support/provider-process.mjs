@@ -33,9 +33,12 @@ function headersOf({ headers = {} }, sent) {
   );
 }
 
-async function answer(request, response, body) {
-  const url = new URL(request.url, 'http://provider');
-  const key = request.headers[url.searchParams.get('keyHeader') ?? 'idempotency-key'];
+function keyOf(request, url) {
+  return request.headers[url.searchParams.get('keyHeader') ?? 'idempotency-key'];
+}
+
+async function answer(request, response, url, body) {
+  const key = keyOf(request, url);
   const arrivals = lines.filter((line) => line.what === 'arrival' && line.key === key).length;
   const overlaps = (underWay.get(key) ?? 0) > 0;
   note({
@@ -58,6 +61,10 @@ async function answer(request, response, body) {
   if (step.acts ?? (step.status ?? 200) < 300) act(key, knowsKeys);
   await sleep(step.waitMs ?? 0);
   if (step.drop) return request.socket.resetAndDestroy();
+  if (step.askedForInMs !== undefined) {
+    response.sendDate = false;
+    response.setHeader('retry-after', new Date(Date.now() + step.askedForInMs).toUTCString());
+  }
   response.writeHead(step.status ?? 200, { 'content-type': 'application/json', ...headersOf(step, request.headers) });
   if (step.breakOff) {
     response.write('{"half":');
@@ -74,7 +81,11 @@ async function answer(request, response, body) {
 const server = http.createServer((request, response) => {
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
-  request.on('end', () => answer(request, response, Buffer.concat(chunks).toString()).catch(() => undefined));
+  request.on('end', async () => {
+    const url = new URL(request.url, 'http://provider');
+    await answer(request, response, url, Buffer.concat(chunks).toString()).catch(() => undefined);
+    note({ what: 'end', key: keyOf(request, url) });
+  });
 });
 server.listen(port, '127.0.0.1', () => process.send({ port: server.address().port }));
 process.on('disconnect', () => process.exit(0));

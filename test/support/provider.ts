@@ -12,6 +12,8 @@ export interface Step {
   readonly acts?: boolean;
   /** `$name` in a value stands for that header of the request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Answers without a `Date`, and with a date so far from now in `Retry-After`, cut off to the second. */
+  readonly askedForInMs?: number;
   readonly text?: string;
   readonly bytes?: number;
   /** Answers with the headers that it was sent. */
@@ -44,6 +46,8 @@ export interface Provider {
   arrivals(key?: string): readonly ProviderArrival[];
   /** E, how often it had its effect for a key. */
   effects(key: string): number;
+  /** Whether every call that arrived has come to its end: nothing acts any more. Not to be asked after a `down`. */
+  isQuiet(): boolean;
   /** `kill -9`, and the port is free. */
   down(): Promise<void>;
   /** Up again on the same port, with the same memory. */
@@ -52,7 +56,7 @@ export interface Provider {
 }
 
 interface Line {
-  readonly what: 'arrival' | 'effect';
+  readonly what: 'arrival' | 'effect' | 'end';
   readonly key: string;
 }
 
@@ -92,6 +96,8 @@ export async function startProvider(): Promise<Provider> {
         (line): line is Line & ProviderArrival => line.what === 'arrival' && (key ?? line.key) === line.key,
       ),
     effects: (key) => lines().filter((line) => line.what === 'effect' && line.key === key).length,
+    isQuiet: () =>
+      lines().reduce((open, { what }) => open + Number(what === 'arrival') - Number(what === 'end'), 0) === 0,
     down,
     up,
     async close() {

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A way to the database that a test can take away and give back. */
+/** A way to the database, or to another server, that a test can take away and give back. */
 export interface Proxy {
-  /** The database's URL by way of the proxy. */
+  /** The server's URL by way of the proxy. */
   readonly url: string;
   /** Breaks every connection, and refuses new ones until `mend`. */
   cut(): void;
@@ -11,13 +11,15 @@ export interface Proxy {
   close(): void;
 }
 
-export async function proxyTo(databaseUrl: string): Promise<Proxy> {
-  const target = new URL(databaseUrl);
+/** @param serverUrl asked at each connection, where it is a function: the server may have moved */
+export async function proxyTo(serverUrl: string | (() => string)): Promise<Proxy> {
+  const target = (): URL => new URL(typeof serverUrl === 'string' ? serverUrl : serverUrl());
   const sockets = new Set<Socket>();
   let isCut = false;
   const server = createServer((inside) => {
     if (isCut) return void inside.destroy();
-    const outside = connect(Number(target.port), target.hostname);
+    const { port, hostname } = target();
+    const outside = connect(Number(port), hostname);
     for (const [socket, other] of [
       [inside, outside],
       [outside, inside],
@@ -29,7 +31,7 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const url = new URL(databaseUrl);
+  const url = target();
   url.hostname = '127.0.0.1';
   url.port = String((server.address() as AddressInfo).port);
   const cut = (): void => {

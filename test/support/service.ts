@@ -29,8 +29,8 @@ export interface Service {
 }
 
 /** Starts the service on a free port, or, with WORKER=only, on none. `env` is added to a small environment of its own. */
-export async function startService(env: Readonly<Record<string, string>>): Promise<Service> {
-  const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
+export async function startService(env: Readonly<Record<string, string>>, main = MAIN): Promise<Service> {
+  const child = spawn(process.execPath, ['--enable-source-maps', main], {
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],

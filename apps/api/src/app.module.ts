@@ -47,7 +47,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         DatabaseModule.register(database, logger),
-        AccessModule,
+        AccessModule.register(settings),
         ActionsModule,
         EffectsModule.register(EXAMPLE_HANDLERS),
         LedgerModule.register(settings),

@@ -7,7 +7,13 @@ const DESCRIPTION = `Every effectful decision of an AI system, registered once.
 A decision is registered under an idempotency key: the caller's, or a hash of the decision's inputs. The key's state, the
 ledger entry and the effect commit in one transaction, so every retry and every duplicate ends in the one recorded outcome.
 
-To try it here: **Authorize** with a token of the tenant, then register a decision, send it again, and read it back.`;
+To try it here: **Authorize** with a token of the tenant, then register a decision, send it again, and read it back.
+
+For an auditor: a route that reads says which questions it answers, and has each of them, with its answer, among its examples.`;
+
+const TOKENS = `A token of the ledger, \`dlk_<credentialId>_<secret>\`. Where the service is told of an OpenID provider, also a JWT of that
+provider: signed with an asymmetric algorithm by a key that the provider publishes, for the service's audience, with \`exp\`, \`sub\`,
+the tenant, and one role of admin, orchestrator and auditor.`;
 
 /** In the order in which an auditor works; what only a program sends comes after it. */
 const TAGS: readonly [string, string][] = [
@@ -66,7 +72,12 @@ export function buildDocument(app: INestApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addServer('/', 'This server')
-    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'A token: dlk_<credentialId>_<secret>' });
+    .addBearerAuth({
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'dlk_<credentialId>_<secret>, or a JWT',
+      description: TOKENS,
+    });
   for (const [name, description] of TAGS) builder.addTag(name, description);
   const document = SwaggerModule.createDocument(app, builder.build());
   return {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { Database, PROJECT_ROOT, readSettings } from '#database';
+import { auditorGuide } from './auditor-guide.js';
 import { buildDocument } from './openapi-document.js';
 import { problemsPage } from './problems-page.js';
 import { createServer } from './server.js';
@@ -20,6 +21,7 @@ await app.init();
 const files = {
   'openapi/openapi.json': `${JSON.stringify(buildDocument(app), null, 2)}\n`,
   'docs/problems.md': problemsPage(),
+  'docs/auditor-guide.md': auditorGuide(),
 };
 await app.close();
 

@@ -6,8 +6,8 @@ import { ActionVersion } from '#actions';
 import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
-import { BoundKey, IdempotencyRecord } from '#idempotency';
-import { AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
+import { BoundKey, EndedLease, IdempotencyRecord } from '#idempotency';
+import { AbandonedDecision, AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
 import { LogKey, LogLeaf, LogTile, LogTree, UnsealedEntry } from '#log';
 
 /**
@@ -21,6 +21,7 @@ const ENTITIES = [
   ActionVersion,
   IdempotencyRecord,
   BoundKey,
+  EndedLease,
   DecisionRecord,
   Attempt,
   Effect,
@@ -28,6 +29,7 @@ const ENTITIES = [
   ContentHold,
   Dispatch,
   LedgerEntry,
+  AbandonedDecision,
   RecordedDecision,
   AccessRecord,
   AccessEnd,

@@ -58,7 +58,7 @@ async function withCredentials(
 ): Promise<string> {
   const opened = await openDatabase(settings, (line) => process.stderr.write(`${line}\n`));
   try {
-    return await work(new Credentials(opened.database, new Authenticator(opened.database)));
+    return await work(new Credentials(opened.database, new Authenticator(opened.database, null)));
   } finally {
     await opened.close();
   }

@@ -28,6 +28,8 @@ export class Dispatcher {
   private readonly underWay = new Map<DispatchJob, Promise<void>>();
   /** Tenants that something was just queued for. */
   private readonly noticed = new Set<string>();
+  /** Tenants that were not given all that they could have, because these hosts were busy. */
+  private readonly heldBack = new Map<string, readonly string[]>();
   /** When each tenant's next try is due, on the clock of `performance.now()`. */
   private readonly dueAt = new Map<string, number>();
   private wake = new AbortController();
@@ -77,18 +79,26 @@ export class Dispatcher {
       const room = Math.min(CLAIMED_AT_ONCE, MOST_UNDER_WAY - this.underWay.size);
       if (room <= 0 || this.stopping.signal.aborted) return;
       this.noticed.delete(tenant);
-      const jobs = await this.dispatches.claim(tenant, room, this.busyHosts());
+      this.heldBack.delete(tenant);
+      const busyHosts = this.busyHosts();
+      const jobs = await this.dispatches.claim(tenant, room, busyHosts);
       for (const job of jobs) this.start(job);
       // The next tenant has its turn before this one is asked for more.
       if (jobs.length === room) this.noticed.add(tenant);
-      else await this.look([tenant]);
+      else {
+        if (busyHosts.length > 0) this.heldBack.set(tenant, busyHosts);
+        await this.look([tenant]);
+      }
     }
   }
 
   private dueTenants(): string[] {
     const now = performance.now();
     const due = [...this.dueAt].filter(([, at]) => at <= now).map(([tenant]) => tenant);
-    return [...new Set([...this.noticed, ...due])];
+    // A host's queue goes on as soon as calls to it have ended, not when somebody looks at it the next time.
+    const busy = this.busyHosts();
+    const freed = [...this.heldBack].filter(([, hosts]) => hosts.some((host) => !busy.includes(host)));
+    return [...new Set([...this.noticed, ...due, ...freed.map(([tenant]) => tenant)])];
   }
 
   /** Hosts with so many calls under way that what is claimed at once could be too many. */

@@ -30,6 +30,9 @@ export class LeaseKeeper {
    */
   readonly maySend = (): boolean => performance.now() < this.heldUntil - this.job.leaseMs * TIME_TO_SEND;
 
+  /** What time it is by the database's clock, in milliseconds since 1970: that of this machine may be wrong. */
+  readonly databaseTime = (): number => this.job.claimedAtEpochMs + performance.now() - this.job.claimedAt;
+
   stop(): void {
     clearInterval(this.timer);
   }

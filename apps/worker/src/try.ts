@@ -53,7 +53,7 @@ async function callUnlessOpen(
   const openForMs = breakers.admit(job.host);
   if (openForMs !== null) return { outcome: notSent('breaker-open'), openForMs };
   const signal = AbortSignal.any([keeper.signal, giveUp]);
-  const outcome = await sendCall(job.call, targets, { maySend: keeper.maySend, signal });
+  const outcome = await sendCall(job.call, targets, { maySend: keeper.maySend, now: keeper.databaseTime, signal });
   breakers.report(job.host, seenOf(outcome));
   return { outcome, openForMs: 0 };
 }

@@ -1,4 +1,4 @@
-import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 
 /** The isolation boundary. */
 @Entity('tenant')
@@ -11,12 +11,24 @@ export class Tenant {
   createdAt: Date;
 }
 
-/** What stands for a tenant and a role. Only the hash of its secret is kept. */
+/**
+ * What stands for a tenant and a role: a secret, of which only the hash is kept, or a subject for whom an OpenID provider
+ * vouches.
+ */
 @Entity('credential')
 @Check('credential_role', `role IN ('operator', 'admin', 'orchestrator', 'auditor')`)
 @Check('credential_operator_has_no_tenant', `(role = 'operator') = (tenant_id = '*')`)
 @Check('credential_secret_is_sha256', 'octet_length(secret_sha256) = 32')
 @Check('credential_lengths', 'char_length(credential_id) BETWEEN 1 AND 64 AND char_length(name) BETWEEN 1 AND 255')
+@Check(
+  'credential_identity_lengths',
+  'char_length(issuer) BETWEEN 1 AND 512 AND char_length(subject) BETWEEN 1 AND 255',
+)
+@Check(
+  'credential_identity_has_no_secret',
+  `(issuer IS NULL) = (subject IS NULL) AND (issuer IS NULL OR (role <> 'operator' AND secret_sha256 = decode(repeat('00', 32), 'hex')))`,
+)
+@Unique('credential_one_for_each_identity', ['subject', 'issuer', 'role', 'tenantId'])
 @Index('credential_by_tenant', ['tenantId', 'createdAt'])
 export class Credential {
   @PrimaryColumn({ name: 'credential_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'credential_pkey' })
@@ -25,7 +37,7 @@ export class Credential {
   @PrimaryColumn({ name: 'tenant_id', type: 'text', collation: 'C', primaryKeyConstraintName: 'credential_pkey' })
   tenantId: string;
 
-  @Column({ type: 'text' })
+  @Column({ type: 'text', collation: 'C' })
   role: string;
 
   @Column({ type: 'text' })
@@ -45,4 +57,10 @@ export class Credential {
 
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
   lastUsedAt: Date | null;
+
+  @Column({ type: 'text', collation: 'C', nullable: true })
+  issuer: string | null;
+
+  @Column({ type: 'text', collation: 'C', nullable: true })
+  subject: string | null;
 }

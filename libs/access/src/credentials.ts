@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, enterTenant, OPERATOR_SCOPE, violatedConstraint, type Transaction } from '#database';
 import { Problem, validationFailed } from '#problem';
-import { Authenticator } from './authenticator.js';
+import { Authenticator, type RevokedCredential } from './authenticator.js';
 import { TENANT_ROLES, type Caller, type Role, type TenantRole } from './caller.js';
 import { isCredentialId, mintToken } from './token.js';
 
@@ -13,6 +13,8 @@ export interface CredentialView {
   createdAt: string;
   expiresAt: string | null;
   lastUsedAt: string | null;
+  /** The provider that vouches for the caller, whose name is then the subject; absent where a secret does. */
+  issuer?: string;
 }
 
 /** A credential as it is handed out, this once, with its token. */
@@ -59,29 +61,40 @@ export class Credentials {
 
   /** The credentials of the tenant that have not been revoked, oldest first. */
   async list(caller: Caller): Promise<CredentialView[]> {
-    return this.database.transaction(caller.tenant, (tx) =>
-      tx.query<CredentialView[]>(
+    const rows = await this.database.transaction(caller.tenant, (tx) =>
+      tx.query<(CredentialView & { issuer: string | null })[]>(
         `SELECT credential_id AS "credentialId", role, name, rfc3339(created_at) AS "createdAt",
-                rfc3339(expires_at) AS "expiresAt", rfc3339(last_used_at) AS "lastUsedAt"
+                rfc3339(expires_at) AS "expiresAt", rfc3339(last_used_at) AS "lastUsedAt",
+                issuer
            FROM credential
           WHERE tenant_id = $1 AND revoked_at IS NULL
           ORDER BY created_at, credential_id`,
         [caller.tenant],
       ),
     );
+    return rows.map(({ issuer, ...row }) => (issuer === null ? row : { ...row, issuer }));
   }
 
-  /** @throws Problem `not-found` if the tenant has no such credential, or has revoked it already */
+  /**
+   * Revokes a credential; if a provider vouches for its caller, then whatever role the provider gives the subject.
+   *
+   * @throws Problem `not-found` if the tenant has no such credential, or has revoked it already
+   */
   async revoke(caller: Caller, credentialId: string): Promise<void> {
     if (!isCredentialId(credentialId)) throw new Problem('not-found', 'The tenant has no such credential.');
     const [revoked] = await this.database.transaction(caller.tenant, (tx) =>
-      tx.query<[{ credential_id: string }[], number]>(
-        'UPDATE credential SET revoked_at = now() WHERE tenant_id = $1 AND credential_id = $2 AND revoked_at IS NULL RETURNING credential_id',
+      tx.query<[RevokedCredential[], number]>(
+        `UPDATE credential SET revoked_at = now()
+          WHERE tenant_id = $1 AND revoked_at IS NULL
+            AND (credential_id = $2
+                 OR (issuer, subject) = (SELECT issuer, subject FROM credential
+                                          WHERE tenant_id = $1 AND credential_id = $2 AND revoked_at IS NULL))
+        RETURNING credential_id AS "credentialId", issuer, subject`,
         [caller.tenant, credentialId],
       ),
     );
     if (revoked.length === 0) throw new Problem('not-found', 'The tenant has no such credential.');
-    this.authenticator.forget(credentialId);
+    for (const credential of revoked) this.authenticator.forget(caller.tenant, credential);
   }
 
   /** A new operator's token. Only the command line and the first start of the embedded database call this. */

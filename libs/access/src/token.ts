@@ -18,9 +18,12 @@ export function parseToken(text: string): Token | null {
   return credentialId === undefined || secret === undefined ? null : { credentialId, secret };
 }
 
-/** A new credential id (80 random bits) and its token (a secret of 256 random bits). */
+/** A new credential id: 80 random bits. */
+export const newCredentialId = (): string => randomBytes(10).toString('hex');
+
+/** A new credential id and its token (a secret of 256 random bits). */
 export function mintToken(): { credentialId: string; token: string; secretSha256: Buffer } {
-  const credentialId = randomBytes(10).toString('hex');
+  const credentialId = newCredentialId();
   const secret = randomBytes(32).toString('base64url');
   return { credentialId, token: `dlk_${credentialId}_${secret}`, secretSha256: sha256OfSecret(secret) };
 }

@@ -6,4 +6,11 @@ export { listen, type Listener } from './listen.js';
 export { migrate, missingMigrations } from './migrations.js';
 export { DatabaseError, openDatabase, SERVICE_ROLE, serviceDataSource, type OpenDatabase } from './open-database.js';
 export { PROJECT_ROOT } from './project-root.js';
-export { readSettings, SettingError, type AllowedHost, type Settings } from './settings.js';
+export {
+  isSafeFromOthers,
+  readSettings,
+  SettingError,
+  type AllowedHost,
+  type IdentityProviderSettings,
+  type Settings,
+} from './settings.js';

@@ -30,6 +30,8 @@ export interface Settings {
   /** The one before it: for as long as it is set, it signs too. */
   readonly logPreviousSigningKey: string | null;
   readonly sealIntervalMs: number;
+  /** Whose JWTs are taken beside the service's own tokens; null takes none. */
+  readonly identityProvider: IdentityProviderSettings | null;
   /** A port of its own for /metrics; null leaves it beside the API. */
   readonly metricsPort: number | null;
   /** Whether this process runs the worker: beside the API, not at all, or nothing else. */
@@ -43,6 +45,16 @@ export interface AllowedHost {
   readonly port: number | null;
 }
 
+/** An OpenID provider, and how its tokens say who is calling. */
+export interface IdentityProviderSettings {
+  /** As the provider spells it, in `iss` and in its metadata. */
+  readonly issuer: string;
+  readonly audience: string;
+  /** The names of the claims that hold the tenant's slug, and the role or roles. */
+  readonly tenantClaim: string;
+  readonly roleClaim: string;
+}
+
 /** A setting that cannot be used. The message names it and says why. */
 export class SettingError extends Error {}
 
@@ -53,6 +65,10 @@ const LARGEST_PORT = 65_535;
 
 /** As a note's key may be called (C2SP signed-note), in ASCII: no space, no plus; a tenant is added after a slash. */
 const LOG_ORIGIN = /^[!-*,-.0-~]([!-*,-~]{0,198}[!-*,-.0-~])?$/;
+const LONGEST_ISSUER = 512;
+/** What RFC 6750, section 3, lets an answer repeat, without the space. */
+const CLAIM_NAME = /^[!#-[\]-~]{1,255}$/;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** Variables by which a PostgreSQL client finds its password; no action may have them sent anywhere. */
 const DATABASE_VARIABLE = /^(PG|POSTGRES|DATABASE_)/i;
@@ -105,6 +121,29 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     );
   };
 
+  const claimName = (name: string, otherwise: string): string => {
+    const value = text(name) ?? otherwise;
+    if (!CLAIM_NAME.test(value))
+      throw new SettingError(`${name} must be the name of a claim, without spaces or quotes, not "${value}"`);
+    return value;
+  };
+
+  const identityProvider = (): IdentityProviderSettings | null => {
+    const issuer = text('OIDC_ISSUER');
+    const audience = text('OIDC_AUDIENCE');
+    const tenantClaim = claimName('OIDC_TENANT_CLAIM', 'tenant');
+    const roleClaim = claimName('OIDC_ROLE_CLAIM', 'role');
+    if (issuer === null && audience === null) return null;
+    if (audience === null)
+      throw new SettingError('OIDC_AUDIENCE must be set beside OIDC_ISSUER: a token is good for whom it names');
+    if (issuer === null) throw new SettingError('OIDC_ISSUER must be set beside OIDC_AUDIENCE');
+    if (!isIssuer(issuer))
+      throw new SettingError(
+        `OIDC_ISSUER must be a URL of the form https://host/path, of at most ${LONGEST_ISSUER} characters (http only on loopback)`,
+      );
+    return Object.freeze({ issuer, audience, tenantClaim, roleClaim });
+  };
+
   return Object.freeze({
     port: whole('PORT', 0, LARGEST_PORT) ?? 3000,
     host: text('HOST') ?? '127.0.0.1',
@@ -122,10 +161,23 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     sealIntervalMs: whole('SEAL_INTERVAL_MS', 10, 60_000) ?? 500,
     secret: (name: string) =>
       own.has(name) || DATABASE_VARIABLE.test(name) ? undefined : env[name]?.trim() || undefined,
+    identityProvider: identityProvider(),
     metricsPort: whole('METRICS_PORT', 0, LARGEST_PORT),
     worker: oneOf('WORKER', ['on', 'off', 'only'], 'on'),
     logLevel: oneOf('LOG_LEVEL', ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   });
+}
+
+/** Whether nobody on the way can change what comes from there: https, or http that does not leave the machine. */
+export function isSafeFromOthers({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
+}
+
+/** OpenID Connect Discovery 1.0, section 3: a URL without query and fragment. Nor with a password, which would be logged. */
+function isIssuer(text: string): boolean {
+  if (!/^[!-~]+$/.test(text) || text.length > LONGEST_ISSUER || /[?#@\\]/.test(text) || !URL.canParse(text))
+    return false;
+  return isSafeFromOthers(new URL(text));
 }
 
 /** Reads `host` or `host:port`, divided by commas. The URL parser gives each host the one spelling that calls will have. */

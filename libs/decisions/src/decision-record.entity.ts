@@ -1,8 +1,11 @@
-import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
+import { Check, Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 
 /** What was decided and on what basis. Append-only. */
 @Entity('decision_record')
 @Unique('decision_record_content_once', ['contentHash', 'tenantId', 'contentOnce'])
+@Index('decision_record_by_downstream_key', ['downstreamUuid4', 'tenantId'], {
+  where: '(downstream_uuid4 IS NOT NULL)',
+})
 @Check('decision_record_content_once_is_true_or_null', 'content_once')
 @Check('decision_record_key_source', `key_source IN ('content', 'client')`)
 @Check(
@@ -79,4 +82,8 @@ export class DecisionRecord {
 
   @Column({ name: 'received_at', type: 'timestamptz' })
   receivedAt: Date;
+
+  /** Of a decision whose effect is outside: what finds it by any form of its downstream key. */
+  @Column({ name: 'downstream_uuid4', type: 'uuid', nullable: true })
+  downstreamUuid4: string | null;
 }

@@ -28,6 +28,8 @@ export interface Answer {
   /** For a recorded outcome: until when the stored response is kept, in seconds since 1970. */
   readonly expiresAtEpoch: number | null;
   readonly retryAfterSeconds: number | null;
+  /** Of a lease: the time where it is judged, in seconds since 1970. Without it, nobody could tell how long it lasts. */
+  readonly leaseTimeEpoch?: number;
 }
 
 /** A row of the database's `decision_answer`. */
@@ -45,6 +47,16 @@ export interface AnswerRow {
   lease_number: number | null;
   locked_until: string | null;
   retry_after_seconds: number | null;
+  /** Where {@link LEASE_TIME} was asked for. */
+  lease_time_epoch?: number;
+}
+
+/** Asked for beside an answer that may be a lease: the time on the clock that the lease ends by. */
+export const LEASE_TIME = 'extract(epoch FROM clock_timestamp())::double precision AS lease_time_epoch';
+
+/** How {@link LEASE_TIME} is handed on. */
+export function leaseTime({ lease_time_epoch: epoch }: AnswerRow): Pick<Answer, 'leaseTimeEpoch'> {
+  return epoch === undefined ? {} : { leaseTimeEpoch: epoch };
 }
 
 /** An answer that is about the key, not an outcome. */
@@ -87,13 +99,21 @@ export function sameContentAnswer(row: AnswerRow, requestId: string): Answer {
  * Somebody else holds what the request needs and has not finished.
  *
  * @param holder the decision that is waited for; null for a transaction that nobody can see before it commits
+ * @param state how it stands: what is unknown holds what it holds too, and until somebody has resolved it
  * @param retryAfterSeconds when the holder's lease ends at the latest
  */
-export function inFlightAnswer(holder: string | null, retryAfterSeconds: number | null, requestId: string): Answer {
+export function inFlightAnswer(
+  holder: string | null,
+  state: string,
+  retryAfterSeconds: number | null,
+  requestId: string,
+): Answer {
   const problem = new Problem(
     'in-flight',
     'A request that this one must wait for is under way. Send the same request again.',
-    { members: { ...(holder === null ? {} : { decisionId: holder }), state: 'in_flight' } },
+    {
+      members: { ...(holder === null ? {} : { decisionId: holder }), state: state === 'unknown' ? state : 'in_flight' },
+    },
   );
   const answer = keyProblem('in_flight', holder, problem, requestId);
   return { ...answer, retryAfterSeconds: retryAfterSeconds ?? 1 };

@@ -19,6 +19,8 @@ export interface DispatchJob {
   readonly leaseMs: number;
   /** `performance.now()` from before the lease was taken: it lasts until `leaseMs` after this at the least. */
   readonly claimedAt: number;
+  /** The same moment, or a little later, by the database's clock, in milliseconds since 1970. */
+  readonly claimedAtEpochMs: number;
 }
 
 /** The database's composite type `dispatch_job`. */
@@ -33,6 +35,8 @@ export interface JobRow {
   action: string;
   inputs: string;
   rules: DispatchRules;
+  /** Beside the type: when the row was read. */
+  claimed_at_epoch_ms: number;
 }
 
 const MS_A_SECOND = 1000;
@@ -56,6 +60,7 @@ export function jobOf(tenant: string, row: JobRow, claimedAt: number): DispatchJ
     leaseNumber: row.lease_number,
     leaseMs: row.lease_seconds * MS_A_SECOND,
     claimedAt,
+    claimedAtEpochMs: row.claimed_at_epoch_ms,
   };
 }
 

@@ -47,13 +47,11 @@ export class Dispatches {
   async claim(tenant: string, limit: number, busyHosts: readonly string[]): Promise<DispatchJob[]> {
     const claimedAt = performance.now();
     const attemptIds = Array.from({ length: limit }, () => uuidv7());
-    const rows = await this.database.statement<JobRow>('SELECT * FROM claim_dispatch($1, $2, $3, $4, $5)', [
-      tenant,
-      limit,
-      busyHosts,
-      this.secretSha256,
-      attemptIds,
-    ]);
+    const rows = await this.database.statement<JobRow>(
+      `SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_epoch_ms
+         FROM claim_dispatch($1, $2, $3, $4, $5)`,
+      [tenant, limit, busyHosts, this.secretSha256, attemptIds],
+    );
     return rows.map((row) => jobOf(tenant, row, claimedAt));
   }
 

@@ -7,6 +7,7 @@ export { Leases, type ReportAnswer, type ReportedOutcome } from './leases.js';
 export { LedgerEntry } from './ledger-entry.entity.js';
 export { LedgerModule } from './ledger.module.js';
 export type { Patience } from './patience.js';
+export { AbandonedDecision } from './reading/abandoned-decision.entity.js';
 export { AccessEnd, AccessRecord } from './reading/access.entities.js';
 export { AccessLog, type Access, type AccessFilters, type AccessView } from './reading/access-log.js';
 export { AttemptReader, type AttemptView } from './reading/attempt-reader.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { downstreamDigest, downstreamKeys, sha256 } from '#key';
-import type { Answer, AnswerRow } from './answer.js';
+import { leaseTime, type Answer, type AnswerRow } from './answer.js';
 import type { DecisionRequest } from './decision-request.js';
 
 const SECRET_BYTES = 32;
@@ -64,6 +64,7 @@ export function claimedAnswer(
     replayed: false,
     expiresAtEpoch: null,
     retryAfterSeconds: null,
+    ...(lease === null ? {} : leaseTime(row)),
   };
 }
 

@@ -4,7 +4,9 @@ import { Database } from '#database';
 import { canonicalJson, sha256, type JsonValue } from '#key';
 import { Problem } from '#problem';
 import {
+  LEASE_TIME,
   leaseLostAnswer,
+  leaseTime,
   mismatchAnswer,
   notUnknownAnswer,
   outcomeAnswer,
@@ -17,6 +19,7 @@ import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
 import { readLeaseToken, type LeaseToken } from './lease.js';
 import { patiently } from './patience.js';
 import { appliedHead, refusalHead } from './response.js';
+import { appliedBodyFromEntry } from './stored-outcome.js';
 
 /** What became of an effect outside, as its holder or an admin reports it. */
 export type ReportedOutcome =
@@ -49,7 +52,7 @@ export class Leases {
   async renew(arrival: Arrival, decisionId: string, token: string): Promise<ReportAnswer> {
     const { number, secretSha256 } = readLeaseToken(token) ?? NO_TOKEN;
     return this.report(arrival, decisionId, (_basis, row) => ({
-      sql: 'SELECT * FROM renew_lease($1, $2, $3, $4, $5)',
+      sql: `SELECT *, ${LEASE_TIME} FROM renew_lease($1, $2, $3, $4, $5)`,
       parameters: [row, number, secretSha256],
       body: ({ locked_until }) => ({ lockedUntil: locked_until }),
     }));
@@ -137,7 +140,12 @@ export class Leases {
       this.database.statement<AnswerRow>(sql, [tenant, lockTimeoutMs, JSON.stringify([row]), ...rest]),
     );
     if (answer === undefined) throw new Problem('internal', 'The report was not answered.');
-    return { answer: answerOf(answer, body, arrival.requestId), key: basis.key, action: basis.action };
+    // An applied outcome without its bytes was pruned: it is written out again from the ledger.
+    const isPruned = body === null && answer.problem === null && answer.response_body === null;
+    const bytes = isPruned
+      ? await appliedBodyFromEntry(this.database, tenant, decisionId)
+      : (answer.response_body ?? '');
+    return { answer: answerOf(answer, body ?? bytes, arrival.requestId), key: basis.key, action: basis.action };
   }
 
   /** The decision's row as the database takes it, with the attempt that reports on it. */
@@ -192,12 +200,13 @@ function plainOutcome(outcome: ReportedOutcome): JsonValue {
   return plain;
 }
 
-function answerOf(row: AnswerRow, body: Report['body'], requestId: string): Answer {
+/** @param body how it is made of the row, or the bytes of an outcome */
+function answerOf(row: AnswerRow, body: NonNullable<Report['body']> | string, requestId: string): Answer {
   if (row.problem === 'lease-lost') return leaseLostAnswer(row, requestId);
   if (row.problem === 'not-unknown') return notUnknownAnswer(row, requestId);
   if (row.disposition === 'mismatch') return mismatchAnswer(row, requestId);
-  if (body === null) {
-    const answer = outcomeAnswer(row, row.response_body ?? '');
+  if (typeof body === 'string') {
+    const answer = outcomeAnswer(row, body);
     return { ...answer, status: answer.status === 201 ? 200 : answer.status };
   }
   return {
@@ -208,5 +217,6 @@ function answerOf(row: AnswerRow, body: Report['body'], requestId: string): Answ
     replayed: row.disposition === 'replayed',
     expiresAtEpoch: null,
     retryAfterSeconds: null,
+    ...leaseTime(row),
   };
 }

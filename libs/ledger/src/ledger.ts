@@ -5,6 +5,7 @@ import { EffectHandlers } from '#effects';
 import { Problem } from '#problem';
 import {
   inFlightAnswer,
+  LEASE_TIME,
   mismatchAnswer,
   outcomeAnswer,
   sameContentAnswer,
@@ -148,8 +149,9 @@ export class Ledger {
       const rows = await patiently(deadline, (turn) => this.transact(arrival, plans, turn));
       return await Promise.all(plans.map((plan) => this.answer(arrival, plan, rows)));
     } catch (error) {
-      if (error instanceof StillInFlight && plans.length === 1)
-        return [await this.toldToWait(arrival, plans, error.holder)];
+      const [plan] = plans;
+      if (error instanceof StillInFlight && plan !== undefined && plans.length === 1)
+        return [await this.toldToWait(arrival, plan, error.holder)];
       // A neighbour is not to blame for a server that is gone, and trying each alone would only take longer.
       if (plans.length === 1 || classifyFailure(error) === 'unavailable') return plans.map(() => this.failed(error));
     }
@@ -185,7 +187,7 @@ export class Ledger {
       return plan.kind === 'known-only' ? plan.problem : new Problem('internal', 'The request was not answered.');
     if (row.disposition === 'mismatch') return mismatchAnswer(row, arrival.requestId);
     if (row.disposition === 'in_flight')
-      return inFlightAnswer(row.decision_id, row.retry_after_seconds, arrival.requestId);
+      return inFlightAnswer(row.decision_id, row.state, row.retry_after_seconds, arrival.requestId);
     if (row.disposition === 'unknown') return unknownAnswer(row, arrival.requestId);
     if ((plan.kind === 'lease' || plan.kind === 'dispatch') && row.response_status === CLAIMED)
       return claimedAnswer(row, plan.request, arrival.caller.tenant, plan.kind === 'lease' ? plan.secret : null);
@@ -206,7 +208,7 @@ export class Ledger {
     const [secretSha256, nonceSha256, host] =
       plan.kind === 'lease' ? [plan.secret.secretSha256, plan.secret.nonceSha256, null] : [null, null, plan.host];
     const answers = await this.database.statement<AnswerRow>(
-      'SELECT * FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)',
+      `SELECT *, ${LEASE_TIME} FROM open_lease($1, $2, $3, ROW($4, $5, $6, $7, $8)::lease_terms, $9)`,
       [
         caller.tenant,
         lockTimeoutMs,
@@ -223,14 +225,20 @@ export class Ledger {
     return answers.map((answer) => inPlace(answer, plan));
   }
 
-  /** A twin whose wait was too short is told to come back, and its arrival is on record. */
-  private async toldToWait(arrival: Arrival, plans: readonly Plan[], holder: string | null): Promise<Answer> {
-    const rows = JSON.stringify(plans.map(({ row }) => row));
-    await this.database.statement(`SELECT record_arrivals($1, $2, 'in_flight', 'in-flight')`, [
-      arrival.caller.tenant,
-      rows,
-    ]);
-    return inFlightAnswer(holder, null, arrival.requestId);
+  /** A twin whose wait was too short is told what is known, or else to come back, and its arrival is on record. */
+  private async toldToWait(arrival: Arrival, plan: Plan, holder: string | null): Promise<Answer | Problem> {
+    const parameters = [arrival.caller.tenant, JSON.stringify([plan.row]), holder];
+    try {
+      const rows = await patiently(performance.now(), () =>
+        this.database.statement<AnswerRow>('SELECT * FROM tell_to_wait($1, $2, $3)', parameters),
+      );
+      const [row] = rows;
+      return row === undefined
+        ? inFlightAnswer(holder, 'in_flight', null, arrival.requestId)
+        : await this.answer(arrival, plan, [inPlace(row, plan)]);
+    } catch (error) {
+      return this.failed(error);
+    }
   }
 
   /** Nothing was recorded: the transaction is gone, and the same request may be sent again. */

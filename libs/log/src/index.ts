@@ -20,3 +20,4 @@ export { LogKey, LogLeaf, LogTile, LogTree, UnsealedEntry } from './sealing/log.
 export { LogReader, type InclusionProof } from './sealing/log-reader.js';
 export { LogStopped } from './sealing/log-stopped.js';
 export { Sealer, type SealingLag } from './sealing/sealer.js';
+export { runVerifier } from './verifier/run-verifier.js';

@@ -33,7 +33,8 @@ export const PROBLEMS = {
     status: 401,
     title: 'A valid credential is required',
     retryable: false,
-    advice: 'Send `Authorization: Bearer dlk_…` with a credential that has neither expired nor been revoked.',
+    advice:
+      'Send `Authorization: Bearer dlk_…` with a credential that has neither expired nor been revoked, or a JWT of the identity provider that the service is told of. `WWW-Authenticate` says what is wrong with a JWT.',
   },
   forbidden: {
     status: 403,
@@ -171,7 +172,7 @@ export const PROBLEMS = {
   },
   unavailable: {
     status: 503,
-    title: 'The database cannot be reached',
+    title: 'What the answer depends on cannot be reached',
     retryable: true,
     advice:
       'Send the same request with the same key again after a pause. Whether or not the first one was recorded, it is recorded once.',

@@ -52,7 +52,7 @@ export const ListCredentialsDoc = (): MethodDecorator =>
     id: 'listCredentials',
     summary: 'Who may call',
     description:
-      'The credentials of the tenant that have not been revoked, without their secrets. `lastUsedAt` may lag by a minute.',
+      'The credentials of the tenant that have not been revoked, without their secrets. `lastUsedAt` may lag by a minute. One with an `issuer` was made when a subject, its `name`, first called with a JWT in that role.',
     roles: ['admin'],
     answers: [
       {
@@ -66,6 +66,15 @@ export const ListCredentialsDoc = (): MethodDecorator =>
               expiresAt: null,
               lastUsedAt: '2026-11-30T17:35:10.000002Z',
             },
+            {
+              credentialId: '8d1e5b0c9a7f3e2d4c6b',
+              role: 'orchestrator',
+              name: 'refund-agent',
+              createdAt: '2026-11-30T17:10:00.000003Z',
+              expiresAt: null,
+              lastUsedAt: '2026-11-30T17:34:59.000004Z',
+              issuer: 'https://login.example.com/realms/bank',
+            },
           ],
         },
       },
@@ -77,7 +86,7 @@ export const RevokeCredentialDoc = (): MethodDecorator =>
     id: 'revokeCredential',
     summary: 'Revoke a credential',
     description:
-      'The credential is refused from the next request on by the instance that revoked it, and within a second by every other.',
+      'The credential is refused from the next request on by the instance that revoked it, and within a second by every other. If it has an `issuer`, its subject is refused for good, in every role.',
     roles: ['admin'],
     params: [
       {

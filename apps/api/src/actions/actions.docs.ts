@@ -1,5 +1,6 @@
 import type { Role } from '#access';
 import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from '../reading/questions/questions.js';
 import { PutActionRequest } from './actions.dto.js';
 
 const OF_THE_TENANT: readonly Role[] = ['admin', 'orchestrator', 'auditor'];
@@ -72,7 +73,7 @@ export const GetActionDoc = (): MethodDecorator =>
   });
 
 export const ListVersionsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'listActionVersions',
     isReading: true,
     summary: 'How the rules of one action changed',

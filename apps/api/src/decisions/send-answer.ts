@@ -12,6 +12,9 @@ export function sendAnswer(reply: FastifyReply, answer: Answer): void {
   if (answer.replayed) void reply.header('idempotent-replayed', 'true');
   if (answer.expiresAtEpoch !== null)
     void reply.header('idempotency-expires', new Date(answer.expiresAtEpoch * MS_A_SECOND).toUTCString());
+  // The end of a lease is told by the database's clock, so the time of its answer is, too: whatever this machine's says.
+  if (answer.leaseTimeEpoch !== undefined)
+    void reply.header('date', new Date(answer.leaseTimeEpoch * MS_A_SECOND).toUTCString());
   if (answer.retryAfterSeconds !== null) void reply.header('retry-after', String(answer.retryAfterSeconds));
   void reply.send(answer.body);
 }

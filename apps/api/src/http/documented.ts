@@ -9,10 +9,19 @@ export interface AnswerDoc {
   readonly status: number;
   readonly description: string;
   readonly example?: unknown;
+  /** Further answers of this kind, each with what was asked; they are shown before the example. */
+  readonly examples?: readonly AnswerExample[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly type?: string;
   /** The same as text, where a caller may have either. */
   readonly asText?: string;
+}
+
+export interface AnswerExample {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly value: unknown;
 }
 
 export interface ProblemDoc {
@@ -114,10 +123,12 @@ function answerResponse({
   status,
   description,
   example,
+  examples = [],
   headers,
   type = 'application/json',
   asText,
 }: AnswerDoc): MethodDecorator {
+  const named = examples.map(({ name, ...rest }) => [name, rest]);
   const content =
     example === undefined
       ? {}
@@ -125,7 +136,11 @@ function answerResponse({
           content: {
             [type]: {
               schema: { type: typeof example === 'string' ? ('string' as const) : ('object' as const) },
-              example,
+              ...(named.length === 0
+                ? { example }
+                : {
+                    examples: Object.fromEntries([...named, ['whole', { summary: 'A whole answer', value: example }]]),
+                  }),
             },
             ...(asText === undefined ? {} : { 'text/plain': { schema: { type: 'string' as const }, example: asText } }),
           },

@@ -4,7 +4,7 @@ export { Allow } from './allow.js';
 export { ClientErrors } from './client-errors.js';
 export { parseQueryString } from './query-string.js';
 export { takeJsonAsBytes } from './json-body.js';
-export { Documented, type ProblemDoc, type RouteDoc } from './documented.js';
+export { Documented, type AnswerExample, type ProblemDoc, type RouteDoc } from './documented.js';
 export { ProblemFilter, sendProblem } from './problem.filter.js';
 export { arrivalOf, callerOf, idOf, REQUEST_ID_HEADER, requestIdOf } from './request-context.js';
 export { Routes } from './routes.js';

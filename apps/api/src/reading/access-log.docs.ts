@@ -1,10 +1,10 @@
 import type { Role } from '#access';
-import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from './questions/questions.js';
 
 const AUDITORS: readonly Role[] = ['admin', 'auditor'];
 
 export const ListAccessesDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'listAccesses',
     takesQuery: true,
     isReading: true,

@@ -1,6 +1,6 @@
 import type { Role } from '#access';
 import { DECISION_ID } from '../decisions/sample.js';
-import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from './questions/questions.js';
 
 const AUDITORS: readonly Role[] = ['admin', 'auditor'];
 
@@ -20,7 +20,7 @@ const ATTEMPT = {
 };
 
 export const ListAttemptsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'listAttempts',
     takesQuery: true,
     isReading: true,
@@ -39,7 +39,7 @@ export const ListAttemptsDoc = (): MethodDecorator =>
   });
 
 export const CountAttemptsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'countAttempts',
     takesQuery: true,
     isReading: true,

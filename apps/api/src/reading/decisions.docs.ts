@@ -1,6 +1,7 @@
 import type { Role } from '#access';
 import { APPLIED, CONTENT_KEY, DECISION_ID, ENTRY_ID, INPUTS, RECORDED_AT, REQUEST, ROW } from '../decisions/sample.js';
 import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from './questions/questions.js';
 
 const READERS: readonly Role[] = ['admin', 'auditor', 'orchestrator'];
 
@@ -9,7 +10,7 @@ const AUDITORS: readonly Role[] = ['admin', 'auditor'];
 const NOT_FOUND = { code: 'not-found', detail: 'There is no such decision.' } as const;
 
 export const ListDecisionsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'listDecisions',
     takesQuery: true,
     summary: 'What was decided',
@@ -28,7 +29,7 @@ export const ListDecisionsDoc = (): MethodDecorator =>
   });
 
 export const CountDecisionsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'countDecisions',
     takesQuery: true,
     isReading: true,
@@ -59,7 +60,7 @@ export const CountDecisionsDoc = (): MethodDecorator =>
   });
 
 export const GetDecisionDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'getDecision',
     summary: 'One decision, in its three views',
     description:

@@ -56,9 +56,19 @@ const COLUMNS: Readonly<Record<string, (row: ExportRow) => string | number | nul
   salts: ({ shown }) => (shown.salts === null ? null : JSON.stringify(shown.salts)),
 };
 
-/** RFC 4180, and no cell that a spreadsheet would take for a formula: those begin with an apostrophe. */
-const csvLine = (cells: readonly unknown[]): string =>
-  stringify([[...cells]], { record_delimiter: '\r\n', escape_formulas: true });
+/** What a spreadsheet takes for the beginning of a formula, or drops before it looks for one; and the apostrophe itself. */
+const WANTS_APOSTROPHE = /^['=+\-@\t\r\n＝＋－＠]/;
+
+/**
+ * RFC 4180, and no cell that a spreadsheet would take for a formula: those begin with an apostrophe. So do those that began
+ * with one already: whoever takes one apostrophe off gets back what was there.
+ */
+const csvLine = (cells: readonly (string | number)[]): string =>
+  stringify([cells.map((cell) => (WANTS_APOSTROPHE.test(String(cell)) ? `'${cell}` : cell))], {
+    record_delimiter: '\r\n',
+    // A single CR or LF breaks a line as well.
+    quoted_match: /[\r\n]/,
+  });
 
 const CSV: Format = {
   head: csvLine(Object.keys(COLUMNS)),

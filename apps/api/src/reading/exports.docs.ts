@@ -1,6 +1,6 @@
 import type { Role } from '#access';
 import { INPUTS, ROW } from '../decisions/sample.js';
-import { Documented } from '../http/index.js';
+import { DocumentedWithQuestions } from './questions/questions.js';
 
 const AUDITORS: readonly Role[] = ['admin', 'auditor'];
 
@@ -24,12 +24,12 @@ const TRAILER = {
 };
 
 export const ExportDecisionsDoc = (): MethodDecorator =>
-  Documented({
+  DocumentedWithQuestions({
     id: 'exportDecisions',
     takesQuery: true,
     summary: 'The complete population',
     description:
-      'Every decision that the filters hold for, as one file: the rows of the list with what was hashed beside them. The last line is a trailer with the number of rows and the SHA-256 of every byte before it; a file without it was broken off. Go on from there with the `cursor` of the last row that arrived (NDJSON). A range that is closed by a `recordedTo` in the past gives the same rows each time, and the same bytes once everything in it is sealed. In CSV no cell begins a formula: what would, begins with an apostrophe. The export is in the log of accesses before its first byte.',
+      'Every decision that the filters hold for, as one file: the rows of the list with what was hashed beside them. The last line is a trailer with the number of rows and the SHA-256 of every byte before it; a file without it was broken off. Go on from there with the `cursor` of the last row that arrived (NDJSON). A range that is closed by a `recordedTo` in the past gives the same rows each time, and the same bytes once everything in it is sealed. In CSV no cell begins a formula: what would, and what begins with an apostrophe already, has an apostrophe before it. The export is in the log of accesses before its first byte.',
     roles: AUDITORS,
     answers: [
       {

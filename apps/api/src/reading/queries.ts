@@ -4,6 +4,8 @@ import { Id, Name, Names, OneOf, Sha256Hex, Text, Time, WholeText } from '../fie
 import { CursorField, LimitField, OrderField } from './paging.js';
 
 const LARGEST_INTEGER = 2_147_483_647;
+const DOWNSTREAM_KEY =
+  /^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
 
 /** Every filter of decisions. All that are given must hold. A test compares the names with the reader's own table. */
 export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, string>> {
@@ -69,6 +71,16 @@ export class DecisionFilterQuery implements Partial<Record<DecisionFilterName, s
 
   @Text({ description: 'The key that is derived from the inputs.', optional: true })
   contentKey?: string;
+
+  @Name({
+    description:
+      'A key as a system outside was given it: `hex40`, `hex32` or `uuid4` of a decision whose effect is outside. The form `key` is the key of the decision.',
+    example: '113056fb-1a9f-4af2-b493-e381d325b975',
+    pattern: DOWNSTREAM_KEY,
+    form: '40 or 32 lower-case hex digits, or a UUID of version 4',
+    optional: true,
+  })
+  downstreamKey?: string;
 
   @Text({ description: 'The reference of a provider.', optional: true })
   externalRef?: string;

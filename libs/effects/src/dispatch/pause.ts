@@ -18,17 +18,19 @@ export function pauseMs(tries: number, retryAfterMs: number | null, random: () =
 /**
  * `Retry-After` (RFC 9110, section 10.2.3) in milliseconds: seconds, or a date, which is read by the answer's own `Date`, so
  * that a downstream whose clock is wrong still means the same span. Null if there is none that can be read.
+ *
+ * @param now what time it is, in milliseconds since 1970, for an answer without a `Date`
  */
-export function retryAfterMs(retryAfter: string | undefined, date: string | undefined): number | null {
+export function retryAfterMs(retryAfter: string | undefined, date: string | undefined, now: number): number | null {
   if (retryAfter === undefined) return null;
   const text = retryAfter.trim();
-  const span = /^\d{1,12}$/.test(text) ? Number(text) * MS_A_SECOND : spanUntil(text, date);
+  const span = /^\d{1,12}$/.test(text) ? Number(text) * MS_A_SECOND : spanUntil(text, date, now);
   return Number.isFinite(span) ? Math.min(Math.max(span, 0), LONGEST_RETRY_AFTER_MS) : null;
 }
 
-function spanUntil(httpDate: string, now: string | undefined): number {
+function spanUntil(httpDate: string, date: string | undefined, now: number): number {
   // Every form of an HTTP date begins with the name of a day; what else Date.parse takes is not one.
   if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(httpDate)) return Number.NaN;
-  const from = now === undefined ? Number.NaN : Date.parse(now);
-  return Date.parse(httpDate) - (Number.isNaN(from) ? Date.now() : from);
+  const from = date === undefined ? Number.NaN : Date.parse(date);
+  return Date.parse(httpDate) - (Number.isNaN(from) ? now : from);
 }

@@ -22,6 +22,8 @@ export interface Call {
 export interface CallGuard {
   /** Asked at the last moment before the first byte is sent: whether the lease is still held. */
   readonly maySend: () => boolean;
+  /** What time it is where the next try will be due: by the database's clock, in milliseconds since 1970. */
+  readonly now: () => number;
   /** Ends the call wherever it is. */
   readonly signal: AbortSignal;
 }
@@ -133,7 +135,7 @@ function exchange(
     request.on('response', (response) => {
       const { statusCode = 0 } = response;
       status = statusCode;
-      if (statusCode < 200 || statusCode > 299) return settle(() => unsuccessful(response, statusCode));
+      if (statusCode < 200 || statusCode > 299) return settle(() => unsuccessful(response, statusCode, guard.now()));
       const reader = new AnswerReader(response, secrets);
       answer = reader;
       const applied = (isWhole: boolean): void =>
@@ -145,14 +147,14 @@ function exchange(
   });
 }
 
-function unsuccessful({ headers }: IncomingMessage, status: number): CallOutcome {
+function unsuccessful({ headers }: IncomingMessage, status: number, now: number): CallOutcome {
   if (status >= 400 && status < 500 && !AGAIN_STATUSES.has(status)) return { kind: 'refused', status };
   return {
     kind: 'again',
     mayHaveHappened: true,
     status,
     failure: null,
-    retryAfterMs: retryAfterMs(headers['retry-after'], headers.date),
+    retryAfterMs: retryAfterMs(headers['retry-after'], headers.date, now),
     isHostDown: DOWN_STATUSES.has(status),
   };
 }

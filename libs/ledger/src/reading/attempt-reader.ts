@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#database';
+import { Database, type Transaction } from '#database';
 import { asksOfDecision, ATTEMPT_FILTERS, DECISION_FILTERS, whereOf, type AttemptFilters } from './filters.js';
 import { countedOf, countSql, groupsByDecision, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
-import { RECORDED, UNFINISHED, type Source } from './source.js';
-import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
+import { DECISIONS, type Source } from './source.js';
+import { cursorOf, pageOf, walk, type Page, type Paging, type Sieve, type Walk, type Walked } from './walk.js';
 
 /** One arrival of a request for a key. */
 export interface AttemptView {
@@ -27,6 +27,10 @@ const ATTEMPT_ROW = `json_build_object('attemptId', a.attempt_id, 'decisionId', 
   'disposition', a.disposition, 'won', a.won, 'evidence', a.evidence, 'requestId', a.request_id, 'credentialId', a.credential_id,
   'receivedAt', rfc3339(a.received_at), 'latencyMs', round(a.latency_ms::numeric, 3), 'problem', a.problem)`;
 
+type AttemptRow = Omit<AttemptView, 'problem'> & { problem: string | null };
+
+const OF_PAGE = 'JOIN attempt a ON a.attempt_id = p.id AND a.tenant_id = $1';
+
 const FILTERS = { ...DECISION_FILTERS, ...ATTEMPT_FILTERS };
 
 const OF_ATTEMPT = {
@@ -43,7 +47,7 @@ const ofDecisionsIn = (source: Source): Source => ({
 });
 
 /** Attempts whose decisions are asked about too: found from either side. */
-const BY_DECISION = [RECORDED, UNFINISHED].map(ofDecisionsIn);
+const BY_DECISION = DECISIONS.map(ofDecisionsIn);
 
 /** Every attempt, and what is known of its decision, if there is one. */
 const WITH_DECISION: Source = {
@@ -64,6 +68,49 @@ const WITH_DECISION: Source = {
 
 const EVERY: Source = { ...WITH_DECISION, from: 'attempt a' };
 
+/**
+ * Attempts are found by what is asked of their decisions from one of two sides, because their tables have no index in
+ * common. Where few decisions are meant, their attempts are gathered and put in order. Where they are many, attempts are
+ * looked through in order until the page is full: near at hand, or, where those decisions are all of another time, far.
+ */
+const FEW = 4_000;
+const NEAR = 5_000;
+
+const ownOf = (filters: AttemptFilters): AttemptFilters =>
+  Object.fromEntries(Object.entries(filters).filter(([name]) => name in ATTEMPT_FILTERS));
+
+function decisionsOf(filters: AttemptFilters, parameters: Parameters, more = ''): string[] {
+  const asked = Object.fromEntries(Object.entries(filters).filter(([name]) => !(name in ATTEMPT_FILTERS)));
+  return DECISIONS.map(
+    (source) =>
+      `SELECT f.decision_id FROM ${source.from} WHERE ${source.where}${more}${whereOf(DECISION_FILTERS, asked, source, parameters)}`,
+  );
+}
+
+async function areFew(tx: Transaction, tenant: string, filters: AttemptFilters): Promise<boolean> {
+  const parameters = new Parameters(tenant);
+  const decisions = decisionsOf(filters, parameters).join(' UNION ALL ');
+  const [counted] = await tx.query<{ n: number }[]>(
+    `SELECT count(*)::integer AS n FROM (${decisions} LIMIT ${FEW + 1}) few`,
+    parameters.values,
+  );
+  return counted !== undefined && counted.n <= FEW;
+}
+
+const ofThese = (filters: AttemptFilters, parameters: Parameters): Source => ({
+  ...EVERY,
+  from: `(${decisionsOf(filters, parameters).join(' UNION ALL ')}) these
+      CROSS JOIN LATERAL (SELECT * FROM attempt t WHERE t.decision_id = these.decision_id AND t.tenant_id = $1 OFFSET 0) a`,
+});
+
+const sieveOf = (filters: AttemptFilters, parameters: Parameters, most: number | null): Sieve => ({
+  column: 'a.decision_id',
+  condition: `(${decisionsOf(filters, parameters, ' AND f.decision_id = c.named')
+    .map((decision) => `EXISTS (${decision})`)
+    .join(' OR ')})`,
+  most,
+});
+
 /** Answers questions about arrivals: every one of them is there, whatever became of it. */
 @Injectable()
 export class AttemptReader {
@@ -73,23 +120,25 @@ export class AttemptReader {
   async list(tenant: string, filters: AttemptFilters, paging: Paging): Promise<Page<AttemptView>> {
     const question = ['attempts', tenant, Object.entries(filters).toSorted()];
     const from = cursorOf(question, paging);
-    const parameters = new Parameters(tenant);
-    const walked = await this.database.transaction(tenant, (tx) =>
-      walk<Omit<AttemptView, 'problem'> & { problem: string | null }>(
-        tx,
-        {
-          question,
-          parameters,
-          sources: asksOfDecision(filters) ? BY_DECISION : [EVERY],
-          isOverMovingRows: true,
-          conditionOf: (source) => whereOf(FILTERS, filters, source, parameters),
-          row: ATTEMPT_ROW,
-          joins: 'JOIN attempt a ON a.attempt_id = p.id AND a.tenant_id = $1',
-        },
-        paging,
-        from,
-      ),
-    );
+    const walked = await this.database.transaction(tenant, async (tx) => {
+      const by = (way: (parameters: Parameters) => Pick<Walk, 'sources' | 'sieve'>): Promise<Walked<AttemptRow>[]> => {
+        const parameters = new Parameters(tenant);
+        const conditionOf = (source: Source): string => whereOf(ATTEMPT_FILTERS, ownOf(filters), source, parameters);
+        const found = { parameters, conditionOf, ...way(parameters) };
+        return walk<AttemptRow>(
+          tx,
+          { question, isOverMovingRows: true, row: ATTEMPT_ROW, joins: OF_PAGE, ...found },
+          paging,
+          from,
+        );
+      };
+      if (!asksOfDecision(filters)) return by(() => ({ sources: [EVERY] }));
+      if (await areFew(tx, tenant, filters)) return by((parameters) => ({ sources: [ofThese(filters, parameters)] }));
+      const near = await by((parameters) => ({ sources: [EVERY], sieve: sieveOf(filters, parameters, NEAR) }));
+      if (near.length > paging.limit) return near;
+      await tx.query(`SET LOCAL work_mem = '64MB'`);
+      return by((parameters) => ({ sources: [EVERY], sieve: sieveOf(filters, parameters, null) }));
+    });
     const { items, nextCursor } = pageOf(walked, paging.limit);
     return { items: items.map(({ problem, ...item }) => (problem === null ? item : { ...item, problem })), nextCursor };
   }

@@ -4,7 +4,7 @@ import { LIST_MEMBERS, OF_PAGE, type DecisionListRow } from './decision-list-row
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { LEAF_OF_ENTRY, SALTS } from './leaf-members.js';
 import { Parameters } from './parameters.js';
-import { RECORDED, RECORDED_SINCE, UNFINISHED } from './source.js';
+import { DECISIONS, RECORDED_SINCE } from './source.js';
 import { cursorOf, walk, type Paging } from './walk.js';
 
 /** A decision as it is exported. `inputs` and `result` are RFC 8785 text: the bytes that were hashed. */
@@ -58,13 +58,13 @@ export class DecisionExport {
             {
               question,
               parameters,
-              sources: [RECORDED, UNFINISHED],
+              sources: DECISIONS,
               since: RECORDED_SINCE,
               isOverMovingRows: filters.recordedTo === undefined,
               conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
               row: EXPORT_ROW,
               joins: `${OF_PAGE} ${LEAF_OF_ENTRY}`,
-              size: `octet_length(d.inputs) + coalesce(octet_length(l.result), 0)`,
+              size: `octet_length(d.inputs) + coalesce(octet_length(d.note), 0) + coalesce(octet_length(l.result), 0)`,
             },
             { order, limit: ROWS_AT_ONCE, cursor },
             from,

@@ -6,7 +6,7 @@ import { FROM, LIST_ROW, OF_PAGE, type DecisionListRow } from './decision-list-r
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { countedOf, countSql, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
-import { RECORDED, RECORDED_SINCE, UNFINISHED, type Source } from './source.js';
+import { DECISIONS, RECORDED_SINCE, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
 export interface IdempotencyRecordView {
@@ -46,7 +46,7 @@ export class DecisionReader {
         {
           question,
           parameters,
-          sources: [RECORDED, UNFINISHED],
+          sources: DECISIONS,
           since: RECORDED_SINCE,
           isOverMovingRows: true,
           conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
@@ -64,7 +64,7 @@ export class DecisionReader {
   async count(tenant: string, filters: DecisionFilters, groupBy: readonly GroupName[]): Promise<Counted> {
     const parameters = new Parameters(tenant);
     const conditionOf = (source: Source): string => whereOf(DECISION_FILTERS, filters, source, parameters);
-    const sql = countSql([RECORDED, UNFINISHED], conditionOf, groupBy);
+    const sql = countSql(DECISIONS, conditionOf, groupBy);
     const rows = await this.database.transaction(tenant, (tx) =>
       tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values),
     );

@@ -13,6 +13,17 @@ interface Filter {
 const ofAnyAttempt = (test: string, { basis }: Source): string =>
   `${basis}.decision_id IN (SELECT a.decision_id FROM attempt a WHERE a.tenant_id = $1 AND ${test})`;
 
+/**
+ * Found by the one form that each of the others gives, and then compared with the forms as they were passed on: the UUID
+ * lacks six of their bits, and eight of their digits.
+ */
+function ofDownstreamKey(p: string, { basis }: Source): string {
+  const hex = `encode(downstream_digest(o.tenant_id, o.key_source, o.idem_key, o.content_hash), 'hex')`;
+  return `${basis}.decision_id IN (SELECT o.decision_id FROM decision_record o
+    WHERE o.downstream_uuid4 = downstream_uuid4(decode(left(replace(${p}, '-', ''), 32), 'hex')) AND o.tenant_id = $1
+      AND ${p} IN (o.downstream_uuid4::text, left(${hex}, 32), ${hex}))`;
+}
+
 /** The 40 hex digits of a content key of this tenant; of any other text, digits that no decision has. */
 function contentHashHex(text: string, tenant: string): string {
   const prefix = `dk_${tenant}_`;
@@ -40,6 +51,7 @@ export const DECISION_FILTERS = {
       `${basis}.decision_id IN (SELECT c.decision_id FROM decision_record c WHERE c.content_hash = decode(${p}, 'hex') AND c.tenant_id = $1)`,
     value: contentHashHex,
   },
+  downstreamKey: { condition: ofDownstreamKey },
   externalRef: { condition: (p, { externalRef }) => `${externalRef} = ${p}` },
   stepId: { condition: (p, source) => ofAnyAttempt(`a.step_id = ${p}`, source) },
   runId: { condition: (p, source) => ofAnyAttempt(`a.run_id = ${p}`, source) },

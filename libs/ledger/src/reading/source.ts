@@ -1,6 +1,6 @@
 /**
  * Where decisions are found: those that were recorded, in the copy that the reading side has of them, and the few that have
- * no outcome yet. Each says in SQL what the filters, the groups and the order ask of it, so that these are defined once.
+ * no outcome (yet). Each says in SQL what the filters, the groups and the order ask of it, so that these are defined once.
  */
 export interface Source {
   readonly from: string;
@@ -48,7 +48,7 @@ export const RECORDED: Source = {
     `f.recorded_at <= ${time} AND (f.recorded_at < ${time} - ${SETTLED} OR ${isVisible(snapshot)})`,
 };
 
-export const UNFINISHED: Source = {
+const UNFINISHED: Source = {
   from: `idempotency_record i
       JOIN decision_record f ON f.tenant_id = i.tenant_id AND f.decision_id = i.decision_id`,
   where: `i.tenant_id = $1 AND i.status <> 'completed'`,
@@ -64,6 +64,19 @@ export const UNFINISHED: Source = {
   hasKey: (key) => `i.idem_key = ${key}`,
   asOf: (_snapshot, time) => `f.received_at <= ${time}`,
 };
+
+/** What failed and then lost its key to another decision. */
+const ABANDONED: Source = {
+  ...UNFINISHED,
+  from: `abandoned_decision x
+      JOIN decision_record f ON f.tenant_id = x.tenant_id AND f.decision_id = x.decision_id`,
+  where: 'x.tenant_id = $1',
+  state: `'failed'::text`,
+  hasKey: (key) => `f.idem_key = ${key}`,
+};
+
+/** Every decision is in one of these, and at any moment in no two. */
+export const DECISIONS: readonly Source[] = [RECORDED, UNFINISHED, ABANDONED];
 
 /** What was unfinished when a walk began and has an outcome by now: it keeps the place that it had then. */
 export const RECORDED_SINCE: Source = {

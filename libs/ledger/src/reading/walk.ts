@@ -35,8 +35,18 @@ export interface Walk {
   /** The row as SQL, and the joins that it needs, from `page p` with `p.id`. */
   readonly row: string;
   readonly joins: string;
+  /** What is asked of another row that each row names, looked at row by row in the order of the walk. */
+  readonly sieve?: Sieve;
   /** About how many bytes a row has, as SQL, where rows may be large: then no more is read at once than is easily held. */
   readonly size?: string;
+}
+
+export interface Sieve {
+  /** The column that names the other row, and what is asked of it there as `c.named`. */
+  readonly column: string;
+  readonly condition: string;
+  /** After how many rows it stops; null: never. The page may then be too short although more would follow. */
+  readonly most: number | null;
 }
 
 /** How much is read at once where rows say how large they are; the row that goes beyond it is the last. */
@@ -58,7 +68,7 @@ export function cursorOf(question: readonly unknown[], { order, cursor }: Paging
  */
 export async function walk<Row>(
   tx: Transaction,
-  { question, parameters, sources, since, isOverMovingRows, conditionOf, row, joins, size = '0' }: Walk,
+  { question, parameters, sources, since, isOverMovingRows, conditionOf, row, joins, sieve, size = '0' }: Walk,
   { order, limit }: Paging,
   from: Cursor | null,
 ): Promise<Walked<Row>[]> {
@@ -71,24 +81,27 @@ export async function walk<Row>(
       ? []
       : [`${parameters.add(from.position.at)}::timestamptz`, `${parameters.add(from.position.id)}::uuid`];
   const [isAfter, isFrom] = order === 'asc' ? ['>', '>='] : ['<', '<='];
-  const found = [...sources, ...(asOf === null || since === undefined ? [] : [since])].map(
-    (source) =>
-      `(SELECT ${source.id} AS id, ${source.at} AS at FROM ${source.from}
+  const inOrder = `ORDER BY 2 ${order}, 1 ${order}`;
+  const found = [...sources, ...(asOf === null || since === undefined ? [] : [since])].map((source) => {
+    const rows = `SELECT ${source.id} AS id, ${source.at} AS at${sieve === undefined ? '' : `, ${sieve.column} AS named`} FROM ${source.from}
          WHERE ${source.where}${conditionOf(source)}
            ${time === undefined || snapshot === undefined ? '' : `AND ${source.asOf(snapshot, time)}`}
            ${at === undefined ? '' : `AND ${source.at} ${isFrom} ${at} AND (${source.at}, ${source.id}) ${isAfter} (${at}, ${id})`}
-         ORDER BY 2 ${order}, 1 ${order} LIMIT ${limit + 1})`,
-  );
+         ${inOrder}`;
+    return sieve === undefined
+      ? `(${rows} LIMIT ${limit + 1})`
+      : `(SELECT c.id, c.at FROM (${rows} ${sieve.most === null ? '' : `LIMIT ${sieve.most}`}) c WHERE ${sieve.condition} ${inOrder} LIMIT ${limit + 1})`;
+  });
   const rows = await tx.query<{ row: Row; at: string; id: string; time: string; snapshot: string }[]>(
     `WITH page AS MATERIALIZED (
        SELECT f.id, f.at FROM (${found.join(' UNION ALL ')}) f ORDER BY f.at ${order}, f.id ${order} LIMIT ${limit + 1})
-     SELECT w.row, rfc3339(w.at) AS at, w.id, rfc3339(clock_timestamp()) AS time, pg_current_snapshot()::text AS snapshot
+     SELECT w.row, rfc3339(w.at) AS at, w.id, rfc3339(${time ?? 'clock_timestamp()'}) AS time, (${snapshot ?? 'pg_current_snapshot()'})::text AS snapshot
        FROM (SELECT ${row} AS row, p.at, p.id, sum(${size}) OVER (ORDER BY p.at ${order}, p.id ${order}) - ${size} AS before FROM page p ${joins}) w
       WHERE w.before < ${MOST_BYTES}
       ORDER BY w.at ${order}, w.id ${order}`,
     parameters.values,
   );
-  const began: AsOf | null = isOverMovingRows && rows[0] !== undefined ? (asOf ?? rows[0]) : null;
+  const began: AsOf | null = isOverMovingRows ? (rows[0] ?? null) : null;
   return rows.map(({ row: shown, at: rowAt, id: rowId }) => ({
     row: shown,
     cursor: writeCursor(bound, { position: { at: rowAt, id: rowId }, asOf: began }),

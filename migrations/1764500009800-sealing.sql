@@ -44,10 +44,10 @@ ALTER TABLE log_tile ALTER COLUMN hashes SET STORAGE EXTERNAL;
 CREATE TABLE log_tree (
   tenant_id text COLLATE "C" NOT NULL,
   -- Which tree this is, wherever a backup of it is restored.
-  log_id uuid NOT NULL DEFAULT gen_random_uuid(),
-  tree_size bigint NOT NULL DEFAULT 0,
-  root bytea NOT NULL DEFAULT sha256(''),
-  signed_size bigint NOT NULL DEFAULT 0,
+  log_id uuid NOT NULL,
+  tree_size bigint NOT NULL,
+  root bytea NOT NULL,
+  signed_size bigint NOT NULL,
   checkpoint text,
   signed_at timestamptz,
   CONSTRAINT log_tree_pkey PRIMARY KEY (tenant_id),
@@ -87,13 +87,18 @@ GRANT SELECT, INSERT ON log_leaf, log_key TO decision_ledger_service;
 GRANT SELECT, INSERT, UPDATE (hashes) ON log_tile TO decision_ledger_service;
 GRANT SELECT, INSERT, UPDATE (tree_size, root, signed_size, checkpoint, signed_at) ON log_tree TO decision_ledger_service;
 
+-- A tree without leaves, whose root is the hash of nothing (RFC 9162, 2.1.1).
+CREATE FUNCTION new_tree(p_tenant text) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO log_tree (tenant_id, log_id, tree_size, root, signed_size) VALUES (p_tenant, gen_random_uuid(), 0, sha256(''), 0)
+$$;
+
 -- The tree is there as soon as its tenant is, so nobody can begin a second one.
 CREATE FUNCTION plant_tree() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   v_session text := coalesce(current_setting('app.tenant', true), '');
 BEGIN
   PERFORM set_config('app.tenant', NEW.tenant_id, true);
-  INSERT INTO log_tree (tenant_id) VALUES (NEW.tenant_id);
+  PERFORM new_tree(NEW.tenant_id);
   PERFORM set_config('app.tenant', v_session, true);
   RETURN NULL;
 END $$;
@@ -118,7 +123,7 @@ BEGIN
   PERFORM set_config('app.tenant', '*', true);
   FOR v_tenant IN SELECT tenant_id FROM tenant LOOP
     PERFORM set_config('app.tenant', v_tenant, true);
-    INSERT INTO log_tree (tenant_id) VALUES (v_tenant);
+    PERFORM new_tree(v_tenant);
     INSERT INTO unsealed_entry (tenant_id, recorded_at, ledger_entry_id)
     SELECT l.tenant_id, l.recorded_at, l.ledger_entry_id FROM ledger_entry l WHERE l.tenant_id = v_tenant;
   END LOOP;

@@ -28,8 +28,12 @@ export class LogController {
 
   @Get('tile/*')
   @GetTileDoc()
-  async tile(@Req() req: FastifyRequest, @Res() reply: FastifyReply, @Param('*') path: string): Promise<void> {
-    const tile = parseTilePath(`tile/${path}`);
+  async tile(
+    @Req() req: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @Param() params: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const tile = parseTilePath(`tile/${params['*']}`);
     if (tile === null) throw validationFailed([{ pointer: 'path', detail: 'is not the path of a tile' }]);
     const bytes = await this.log.tile(callerOf(req).tenant, tile);
     void reply.type('application/octet-stream').header('cache-control', CACHED_FOR_GOOD).send(bytes);

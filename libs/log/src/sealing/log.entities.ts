@@ -62,16 +62,16 @@ export class LogTree {
   tenantId: string;
 
   /** Which tree this is, wherever a backup of it is restored. */
-  @Column({ name: 'log_id', type: 'uuid', default: () => 'gen_random_uuid()' })
+  @Column({ name: 'log_id', type: 'uuid' })
   logId: string;
 
-  @Column({ name: 'tree_size', type: 'bigint', default: () => '0' })
+  @Column({ name: 'tree_size', type: 'bigint' })
   treeSize: string;
 
-  @Column({ type: 'bytea', default: () => `sha256('\\x'::bytea)` })
+  @Column({ type: 'bytea' })
   root: Buffer;
 
-  @Column({ name: 'signed_size', type: 'bigint', default: () => '0' })
+  @Column({ name: 'signed_size', type: 'bigint' })
   signedSize: string;
 
   /** The signed note, byte for byte. */

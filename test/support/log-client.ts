@@ -1,4 +1,4 @@
-import { openCheckpoint, parseVerifierKey, verifyInclusion, type Checkpoint } from '#log';
+import { openCheckpoint, parseVerifierKey, verifyInclusion, type Checkpoint, type VerifierKey } from '#log';
 import type { Client, Reply } from './client.js';
 
 /** Asks for a receipt, and waits until there is one unless the headers say otherwise. */
@@ -8,10 +8,17 @@ export const inclusion = (
   headers: Readonly<Record<string, string>> = { prefer: 'wait=30' },
 ): Promise<Reply> => caller.get(`/v1/log/proofs/inclusion?ledgerEntryId=${id}`, headers);
 
-/** The checkpoint that a note says, verified by the keys that the log lists. */
+const keysOf = new WeakMap<Client, VerifierKey[]>();
+
+/** The checkpoint that a note says, verified by the keys that the log listed when it was first asked. */
 export async function opened(caller: Client, note: string): Promise<Checkpoint> {
-  const { text } = await caller.get('/v1/log/key');
-  return openCheckpoint(note, text.trimEnd().split('\n').map(parseVerifierKey));
+  let keys = keysOf.get(caller);
+  if (keys === undefined) {
+    const { text } = await caller.get('/v1/log/key');
+    keys = text.trimEnd().split('\n').map(parseVerifierKey);
+    keysOf.set(caller, keys);
+  }
+  return openCheckpoint(note, keys);
 }
 
 export async function bytesOf(caller: Client, path: string): Promise<Buffer> {

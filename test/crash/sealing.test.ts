@@ -119,6 +119,7 @@ describe('the restore of an old backup', () => {
   test.each([
     ['a hash of a tile', `UPDATE log_tile SET hashes = overlay(hashes PLACING sha256('x') FROM 33)`],
     ['a tile that is gone', 'DELETE FROM log_tile'],
+    ['a checkpoint that is none', `UPDATE log_tree SET checkpoint = 'x'`],
     ['another root', `UPDATE log_tree SET root = sha256('x')`],
     [
       'a tree that is cut off',
@@ -149,8 +150,11 @@ describe('the restore of an old backup', () => {
 describe('kill -9', () => {
   const KILLS = rounds(20);
   const embedded = new EmbeddedHouse();
-  const callers = new Callers(2);
+  let callers: Callers;
   let service: Service;
+  beforeEach(() => {
+    callers = new Callers(2);
+  });
   afterEach(async () => {
     await callers.stop();
     await service?.stop();

@@ -3,6 +3,7 @@ import { leafMembers } from '#ledger';
 import { readCheckpoint, signCheckpoint } from '../pure/checkpoint.js';
 import { edgeRoot, grow, type Edge } from '../pure/edge.js';
 import { leafBytesOf } from '../pure/leaf.js';
+import { LogError } from '../pure/log-error.js';
 import { isEqual, leafHash } from '../pure/merkle.js';
 import { parseNote } from '../pure/note.js';
 import { formatVerifierKey, type SignerKey } from '../pure/note-key.js';
@@ -46,9 +47,14 @@ export class Sealer {
    * @throws LogStopped if the database contradicts what was signed before
    */
   async seal(tenant: string): Promise<boolean> {
-    const added = await this.database.transaction(tenant, (tx) => this.grow(tx, tenant));
-    await this.database.transaction(tenant, (tx) => this.sign(tx, tenant));
-    return added === BATCH;
+    try {
+      const added = await this.database.transaction(tenant, (tx) => this.grow(tx, tenant));
+      await this.database.transaction(tenant, (tx) => this.sign(tx, tenant));
+      return added === BATCH;
+    } catch (error) {
+      // An entry or a checkpoint that is none: this service did not write it so.
+      throw error instanceof LogError ? new LogStopped(tenant, error.message) : error;
+    }
   }
 
   /** The tenants that have something to seal or to sign. */

@@ -11,7 +11,8 @@ RUN node node_modules/typescript/bin/tsc -p tsconfig.build.json && npm prune --o
 
 FROM node:24-slim
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+RUN install --directory --owner=node /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist

@@ -152,6 +152,7 @@ const CONTRACT: Readonly<Record<string, readonly [status: number, retryable: boo
   'outcome-unknown': [409, false],
   'not-unknown': [409, false],
   'in-flight': [409, true],
+  'not-sealed': [409, true],
   'too-large': [413, false],
   'unsupported-media-type': [415, false],
   'fingerprint-mismatch': [422, false],
@@ -167,7 +168,6 @@ const CONTRACT: Readonly<Record<string, readonly [status: number, retryable: boo
 const LATER: typeof CONTRACT = {
   'too-many-requests': [429, true],
   'unsupported-execution': [422, false],
-  'not-sealed': [409, true],
 };
 
 /** Answered where no route is: there is no page of a route to show them on. */

@@ -6,6 +6,7 @@ import * as decisions from '#decisions';
 import * as effects from '#effects';
 import * as idempotency from '#idempotency';
 import * as ledger from '#ledger';
+import * as log from '#log';
 import { exampleTables, migratedDatabase, tablesOf } from '../support/schema.js';
 import type { TestDatabase } from '../support/index.js';
 
@@ -20,7 +21,7 @@ let entities: readonly EntityMetadata[];
 
 beforeAll(async () => {
   database = await migratedDatabase();
-  const exported = [access, actions, decisions, effects, idempotency, ledger].flatMap((room) =>
+  const exported = [access, actions, decisions, effects, idempotency, ledger, log].flatMap((room) =>
     Object.values<unknown>(room),
   );
   dataSource = await new DataSource({

@@ -21,12 +21,19 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   hold: ['DELETE', 'INSERT', 'SELECT'],
   idempotency_record: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   ledger_entry: ['INSERT', 'SELECT'],
+  log_key: ['INSERT', 'SELECT'],
+  log_leaf: ['INSERT', 'SELECT'],
+  log_tile: ['INSERT', 'SELECT', 'UPDATE (hashes)'],
+  log_tree: ['INSERT', 'SELECT'].concat(
+    ['checkpoint', 'root', 'signed_at', 'signed_size', 'tree_size'].map((column) => `UPDATE (${column})`),
+  ),
   recorded_decision: ['INSERT', 'SELECT'],
   refund: ['INSERT', 'SELECT'],
   refund_case: ['INSERT', 'SELECT', 'UPDATE'],
   sar_filing: ['INSERT', 'SELECT'],
   schema_migration: ['SELECT'],
   tenant: ['INSERT', 'SELECT'],
+  unsealed_entry: ['DELETE', 'INSERT', 'SELECT'],
 };
 
 const APPEND_ONLY = [
@@ -40,6 +47,8 @@ const APPEND_ONLY = [
   'effect',
   'ended_lease',
   'ledger_entry',
+  'log_key',
+  'log_leaf',
   'recorded_decision',
   'tenant',
 ];

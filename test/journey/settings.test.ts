@@ -28,6 +28,12 @@ describe('a bad setting stops the start, with its name', () => {
     ['PRUNE_INTERVAL_SECONDS', '1.5'],
     ['METRICS_PORT', '99999'],
     ['WORKER', 'maybe'],
+    ['LOG_ORIGIN', 'two words'],
+    ['LOG_ORIGIN', 'log.example/'],
+    ['LOG_ORIGIN', 'a+b'],
+    ['LOG_SIGNING_KEY', 'hunter2'],
+    ['LOG_PREVIOUS_SIGNING_KEY', 'hunter2'],
+    ['SEAL_INTERVAL_MS', '0'],
     ['OIDC_ISSUER', 'https://login.example.com'],
   ])('%s=%s', async (name, value) => {
     const starting = startService({ DATABASE_URL: stage.database.url, [name]: value });

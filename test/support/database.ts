@@ -9,6 +9,14 @@ export interface TestDatabase {
   query<Row extends pg.QueryResultRow>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
   /** The single number that a statement gives. */
   count(sql: string, parameters?: readonly unknown[]): Promise<number>;
+  /** A copy as it is now, to be restored from: whoever is connected is thrown out. */
+  backUp(): Promise<Backup>;
+  drop(): Promise<void>;
+}
+
+export interface Backup {
+  /** Puts the database back to what it was. The backup stays. */
+  restore(): Promise<void>;
   drop(): Promise<void>;
 }
 
@@ -36,11 +44,29 @@ export async function freshDatabase(): Promise<TestDatabase> {
       const { rows } = await pool.query<{ n: string }>(`SELECT n::text FROM (${sql}) AS counted(n)`, [...parameters]);
       return Number(rows[0]?.n);
     },
+    async backUp() {
+      const backup = `${name}_b${randomBytes(4).toString('hex')}`;
+      await copyDatabase(name, backup);
+      return {
+        async restore() {
+          await onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+          await copyDatabase(backup, name);
+        },
+        drop: () => onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`)),
+      };
+    },
     async drop() {
       await pool.end();
       await onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
     },
   };
+}
+
+async function copyDatabase(from: string, to: string): Promise<void> {
+  await onServer(async (client) => {
+    await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [from]);
+    await client.query(`CREATE DATABASE ${to} TEMPLATE ${from}`);
+  });
 }
 
 async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {

@@ -1,9 +1,13 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROJECT_ROOT } from '#database';
 import { Client } from './client.js';
+
+/** Where services on a database of the test server keep their key, so that all of one database have the same. */
+export const TEST_DATA_DIR = join(tmpdir(), 'decision-ledger-test-data');
 
 const START_TIMEOUT_MS = 30_000;
 const MAIN = join(PROJECT_ROOT, 'dist/apps/api/src/main.js');
@@ -27,7 +31,14 @@ export interface Service {
 /** Starts the service on a free port, or, with WORKER=only, on none. `env` is added to a small environment of its own. */
 export async function startService(env: Readonly<Record<string, string>>, main = MAIN): Promise<Service> {
   const child = spawn(process.execPath, ['--enable-source-maps', main], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0', LOG_LEVEL: 'warn', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      DATA_DIR: TEST_DATA_DIR,
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const text: string[] = [];

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '#database';
+import { TEST_DATA_DIR } from './service.js';
 import { until } from './stage.js';
 
 const MAIN = join(PROJECT_ROOT, 'dist/apps/api/src/main.js');
@@ -12,11 +13,20 @@ export interface LoneWorker {
   output(): string;
   /** SIGTERM, and what it exits with. */
   stop(): Promise<number | null>;
+  /** `kill -9`. */
+  kill(): Promise<void>;
 }
 
 export async function startLoneWorker(env: Readonly<Record<string, string>>): Promise<LoneWorker> {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], WORKER: 'only', LOG_LEVEL: 'info', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      DATA_DIR: TEST_DATA_DIR,
+      WORKER: 'only',
+      LOG_LEVEL: 'info',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const text: string[] = [];
@@ -39,6 +49,11 @@ export async function startLoneWorker(env: Readonly<Record<string, string>>): Pr
       child.kill('SIGTERM');
       await once(child, 'exit');
       return child.exitCode;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
     },
   };
 }

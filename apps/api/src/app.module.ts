@@ -5,6 +5,7 @@ import { ActionsModule } from '#actions';
 import { Database, type Settings } from '#database';
 import { DispatchTargets, EffectsModule } from '#effects';
 import { LedgerModule } from '#ledger';
+import { LogReader } from '#log';
 import { EXAMPLE_HANDLERS } from '../../../examples/index.js';
 import { AccessController } from './access/access.controller.js';
 import { ActionsController } from './actions/actions.controller.js';
@@ -12,6 +13,7 @@ import { AttemptLog } from './decisions/attempt-log.js';
 import { DecisionsController } from './decisions/decisions.controller.js';
 import { LeasesController } from './leases/leases.controller.js';
 import { AccessGuard } from './http/index.js';
+import { LogController } from './log/log.controller.js';
 import { AccessLogController } from './reading/access-log.controller.js';
 import { AttemptsController } from './reading/attempts.controller.js';
 import { DecisionReadingController } from './reading/decisions.controller.js';
@@ -58,6 +60,7 @@ export class AppModule {
         EntriesController,
         ExportsController,
         IdempotencyRecordsController,
+        LogController,
         AccessLogController,
         ActionsController,
         AccessController,
@@ -67,6 +70,7 @@ export class AppModule {
       providers: [
         Metrics,
         AttemptLog,
+        LogReader,
         {
           provide: DispatchTargets,
           useValue: new DispatchTargets(settings.dispatchAllowedHosts, settings.secret),

@@ -21,6 +21,10 @@ const TAGS: readonly [string, string][] = [
   ['Attempts', 'Every arrival of a request: who tried, when, and what became of it.'],
   ['Ledger entries', 'The record: one entry for each decision that has an outcome.'],
   ['Exports', 'The complete population, with proof of its count.'],
+  [
+    'Log',
+    'Proof that what was recorded was not altered: checkpoints, tiles, receipts. Keep a checkpoint; it is all you need later.',
+  ],
   ['Idempotency records', 'What a key stands for.'],
   ['Actions', 'The inventory of what may be decided, and the rules, in each version.'],
   ['Access log', 'Who looked at these records.'],

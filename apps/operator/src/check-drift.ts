@@ -8,6 +8,7 @@ import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, EndedLease, IdempotencyRecord } from '#idempotency';
 import { AbandonedDecision, AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
+import { LogKey, LogLeaf, LogTile, LogTree, UnsealedEntry } from '#log';
 
 /**
  * Compares the entities with the schema that the migrations make, on a fresh database of the server whose
@@ -32,6 +33,11 @@ const ENTITIES = [
   RecordedDecision,
   AccessRecord,
   AccessEnd,
+  UnsealedEntry,
+  LogLeaf,
+  LogTile,
+  LogTree,
+  LogKey,
 ];
 
 async function drift(serverUrl: string): Promise<readonly string[]> {

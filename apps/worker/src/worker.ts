@@ -2,12 +2,18 @@ import { listTenants } from '#access';
 import type { Database, Settings } from '#database';
 import { StoredResponses } from '#idempotency';
 import { Dispatches, type Unfinished } from '#ledger';
+import { Sealer, type SealingLag } from '#log';
 import { Dispatcher } from './dispatcher.js';
 import { every, type WorkerLog } from './loop.js';
+import { Sealing } from './sealing.js';
+
+const MS_A_SECOND = 1000;
 
 export interface Worker {
   /** What the last sweep found unfinished. */
   unfinished(): Unfinished;
+  /** How far sealing was behind at the last sweep, and how many logs this worker must not seal further. */
+  sealing(): SealingLag & { readonly stopped: number };
   /** Lets the rounds and the calls under way finish, and starts no other. */
   stop(): Promise<void>;
 }
@@ -18,6 +24,9 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
   const dispatches = new Dispatches(database, settings);
   const dispatcher = new Dispatcher(dispatches, settings, () => listTenants(database), log);
   const stopping = new AbortController();
+  const sealer = new Sealer(database, settings);
+  const sealing = new Sealing(sealer, log, stopping.signal);
+  let lag: SealingLag = { unsealed: 0, lagSeconds: 0 };
   let unfinished: Unfinished = { inFlightOldestSeconds: 0, unknown: 0 };
 
   /** The end of stored responses. */
@@ -35,15 +44,23 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     for (const { tenant, marked } of await dispatches.sweep(tenants))
       log.info({ event: 'swept', tenant, unknown: marked });
     unfinished = await dispatches.unfinished(tenants);
+    lag = await sealer.lag(tenants);
+  }
+
+  /** The place in the log of what was recorded. */
+  async function seal(): Promise<void> {
+    await sealing.round(await listTenants(database));
   }
 
   const running = Promise.all([
     every(settings.pruneIntervalSeconds, log, stopping.signal, prune),
     every(settings.sweepIntervalSeconds, log, stopping.signal, sweep),
+    every(settings.sealIntervalMs / MS_A_SECOND, log, stopping.signal, seal),
     dispatcher.run(database),
   ]);
   return {
     unfinished: () => unfinished,
+    sealing: () => ({ ...lag, stopped: sealing.stopped }),
     async stop() {
       stopping.abort();
       dispatcher.stop();

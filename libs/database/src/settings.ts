@@ -23,6 +23,13 @@ export interface Settings {
    * the service itself. Asked only for names that an action states. The value MUST NOT be kept or logged.
    */
   readonly secret: (name: string) => string | undefined;
+  /** What the names of the tenants' logs begin with, and the names of the keys that sign them. */
+  readonly logOrigin: string;
+  /** The private key that signs checkpoints; null keeps one in `dataDir`. MUST NOT be logged. */
+  readonly logSigningKey: string | null;
+  /** The one before it: for as long as it is set, it signs too. */
+  readonly logPreviousSigningKey: string | null;
+  readonly sealIntervalMs: number;
   /** Whose JWTs are taken beside the service's own tokens; null takes none. */
   readonly identityProvider: IdentityProviderSettings | null;
   /** A port of its own for /metrics; null leaves it beside the API. */
@@ -56,6 +63,8 @@ const LARGEST_SECONDS = 10 * 365 * 86_400;
 const HOST_ENTRY = /^(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?)(?::(\d{1,5}))?$/i;
 const LARGEST_PORT = 65_535;
 
+/** As a note's key may be called (C2SP signed-note), in ASCII: no space, no plus; a tenant is added after a slash. */
+const LOG_ORIGIN = /^[!-*,-.0-~]([!-*,-~]{0,198}[!-*,-.0-~])?$/;
 const LONGEST_ISSUER = 512;
 /** What RFC 6750, section 3, lets an answer repeat, without the space. */
 const CLAIM_NAME = /^[!#-[\]-~]{1,255}$/;
@@ -104,6 +113,14 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     return value;
   };
 
+  const origin = (name: string): string | null => {
+    const value = text(name);
+    if (value === null || LOG_ORIGIN.test(value)) return value;
+    throw new SettingError(
+      `${name} must be 1 to 200 characters of ASCII without a space, a plus or a slash at either end, such as log.example.org; not "${value}"`,
+    );
+  };
+
   const claimName = (name: string, otherwise: string): string => {
     const value = text(name) ?? otherwise;
     if (!CLAIM_NAME.test(value))
@@ -138,6 +155,10 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     pruneIntervalSeconds: whole('PRUNE_INTERVAL_SECONDS', 1, 86_400) ?? 60,
     sweepIntervalSeconds: whole('SWEEP_INTERVAL_SECONDS', 1, 86_400) ?? 5,
     dispatchAllowedHosts: allowedHosts(text('DISPATCH_ALLOWED_HOSTS') ?? ''),
+    logOrigin: origin('LOG_ORIGIN') ?? 'decision-ledger.local',
+    logSigningKey: text('LOG_SIGNING_KEY'),
+    logPreviousSigningKey: text('LOG_PREVIOUS_SIGNING_KEY'),
+    sealIntervalMs: whole('SEAL_INTERVAL_MS', 10, 60_000) ?? 500,
     secret: (name: string) =>
       own.has(name) || DATABASE_VARIABLE.test(name) ? undefined : env[name]?.trim() || undefined,
     identityProvider: identityProvider(),

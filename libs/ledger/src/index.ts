@@ -30,5 +30,6 @@ export {
   type Counted,
   type GroupName,
 } from './reading/groups.js';
+export { leafMembers } from './reading/leaf-members.js';
 export { RecordedDecision } from './reading/recorded-decision.entity.js';
 export type { Page, Paging } from './reading/walk.js';

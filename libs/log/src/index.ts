@@ -16,4 +16,8 @@ export { formatReceipt, parseReceipt } from './pure/receipt.js';
 export type { Receipt } from './pure/receipt.js';
 export { leafBytes, payloadDigest, readLeaf } from './pure/leaf.js';
 export type { Leaf } from './pure/leaf.js';
+export { LogKey, LogLeaf, LogTile, LogTree, UnsealedEntry } from './sealing/log.entities.js';
+export { LogReader, type InclusionProof } from './sealing/log-reader.js';
+export { LogStopped } from './sealing/log-stopped.js';
+export { Sealer, type SealingLag } from './sealing/sealer.js';
 export { runVerifier } from './verifier/run-verifier.js';

@@ -91,6 +91,13 @@ export const PROBLEMS = {
     retryable: true,
     advice: 'Send the same request with the same key again after `Retry-After` seconds.',
   },
+  'not-sealed': {
+    status: 409,
+    title: 'The entry is not in the log yet',
+    retryable: true,
+    advice:
+      'It is recorded, and stays so. Ask again after `Retry-After` seconds, or with `Prefer: wait=N`; if it lasts, see whether a worker runs.',
+  },
   'lease-lost': {
     status: 409,
     title: 'The lease is held by another, or has ended',

@@ -13,6 +13,8 @@ export interface AnswerDoc {
   readonly examples?: readonly AnswerExample[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly type?: string;
+  /** The same as text, where a caller may have either. */
+  readonly asText?: string;
 }
 
 export interface AnswerExample {
@@ -124,6 +126,7 @@ function answerResponse({
   examples = [],
   headers,
   type = 'application/json',
+  asText,
 }: AnswerDoc): MethodDecorator {
   const named = examples.map(({ name, ...rest }) => [name, rest]);
   const content =
@@ -139,6 +142,7 @@ function answerResponse({
                     examples: Object.fromEntries([...named, ['whole', { summary: 'A whole answer', value: example }]]),
                   }),
             },
+            ...(asText === undefined ? {} : { 'text/plain': { schema: { type: 'string' as const }, example: asText } }),
           },
         };
   return ApiResponse({

@@ -16,7 +16,9 @@ export class Routes {
   methodsOf(path: string): readonly string[] {
     const methods = new Set<string>();
     for (const [pattern, known] of this.methodsByPattern) {
-      if (pattern.includes('*') || !matches(pattern, path)) continue;
+      // The page of the description has wildcards of its own, for its files.
+      if (!pattern.startsWith('/v1/') && pattern.includes('*')) continue;
+      if (!matches(pattern, path)) continue;
       for (const method of known) methods.add(method);
     }
     return [...methods].toSorted();
@@ -24,6 +26,7 @@ export class Routes {
 }
 
 function matches(pattern: string, path: string): boolean {
+  if (pattern.endsWith('/*')) return path.startsWith(pattern.slice(0, -1));
   const wanted = pattern.split('/');
   const given = path.split('/');
   return (

@@ -30,7 +30,7 @@ const ENTRY = {
   paramsDigest: '6f3a0f1c9d2b4e58a7c6d5e4f30219b8c7a6958473625140f9e8d7c6b5a49382',
   noteDigest: null,
   resultDigest: '1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90a',
-  leafIndex: null,
+  leafIndex: 1,
   salts: {
     params: 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA',
     note: null,

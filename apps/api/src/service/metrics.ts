@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { Database } from '#database';
 import type { Disposition, Unfinished } from '#ledger';
+import type { SealingLag } from '#log';
 
 const MS_A_SECOND = 1000;
 const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
@@ -46,7 +47,7 @@ export class Metrics {
   }
 
   /** Shows what the worker of this process found unfinished. */
-  followWorker(worker: { unfinished(): Unfinished }): void {
+  followWorker(worker: { unfinished(): Unfinished; sealing(): SealingLag & { stopped: number } }): void {
     this.gauge(
       'decisions_in_flight_oldest_seconds',
       'Age of the oldest key in flight, over all tenants, at the last sweep.',
@@ -56,6 +57,21 @@ export class Metrics {
       'decisions_unknown',
       'Decisions of which nobody knows whether they happened, over all tenants, at the last sweep.',
       () => worker.unfinished().unknown,
+    );
+    this.gauge(
+      'log_unsealed_entries',
+      'Ledger entries that no checkpoint covers, over all tenants, at the last sweep.',
+      () => worker.sealing().unsealed,
+    );
+    this.gauge(
+      'log_sealing_lag_seconds',
+      'Age of the oldest entry without a place in the log, over all tenants, at the last sweep.',
+      () => worker.sealing().lagSeconds,
+    );
+    this.gauge(
+      'log_trees_stopped',
+      'Logs that this worker must not seal further until somebody has looked.',
+      () => worker.sealing().stopped,
     );
   }
 

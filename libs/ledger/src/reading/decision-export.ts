@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#database';
 import { LIST_MEMBERS, OF_PAGE, type DecisionListRow } from './decision-list-row.js';
-import { SALTS } from './entry-reader.js';
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
+import { LEAF_OF_ENTRY, SALTS } from './leaf-members.js';
 import { Parameters } from './parameters.js';
 import { DECISIONS, RECORDED_SINCE } from './source.js';
 import { cursorOf, walk, type Paging } from './walk.js';
@@ -29,7 +29,7 @@ export interface Salts {
 }
 
 const EXPORT_ROW = `json_build_object('inputs', d.inputs, 'result', l.result, 'shown', json_build_object(${LIST_MEMBERS},
-  'fingerprint', encode(d.fingerprint, 'hex'), 'note', d.note, 'leafIndex', NULL,
+  'fingerprint', encode(d.fingerprint, 'hex'), 'note', d.note, 'leafIndex', g.leaf_index,
   'salts', CASE WHEN l.idem_key IS NOT NULL THEN ${SALTS} END))`;
 
 const ROWS_AT_ONCE = 1_000;
@@ -63,7 +63,7 @@ export class DecisionExport {
               isOverMovingRows: filters.recordedTo === undefined,
               conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
               row: EXPORT_ROW,
-              joins: OF_PAGE,
+              joins: `${OF_PAGE} ${LEAF_OF_ENTRY}`,
               size: `octet_length(d.inputs) + coalesce(octet_length(d.note), 0) + coalesce(octet_length(l.result), 0)`,
             },
             { order, limit: ROWS_AT_ONCE, cursor },

@@ -1,0 +1,100 @@
+import type { Transaction } from '#database';
+import { edgeOf, edgeTiles, type Edge } from '../pure/edge.js';
+import { HASH_BYTES } from '../pure/merkle.js';
+import type { HashTile, WrittenTile } from '../pure/tile.js';
+import type { TileReader } from '../pure/tree-proof.js';
+
+/** A tenant's tree as the database has it. */
+export interface StoredTree {
+  readonly logId: string;
+  readonly size: number;
+  readonly root: Buffer;
+  readonly signedSize: number;
+  /** The signed note; null before the first. */
+  readonly checkpoint: string | null;
+}
+
+/** Numbers beyond 2^53 do not come up: that many entries are not written in a lifetime. */
+const TREE = `log_id AS "logId", tree_size::double precision AS size, root, signed_size::double precision AS "signedSize", checkpoint`;
+
+/** The tree, held until the transaction ends; null while somebody else holds it. */
+export async function holdTree(tx: Transaction, tenant: string): Promise<StoredTree | null> {
+  const [tree] = await tx.query<StoredTree[]>(
+    `SELECT ${TREE} FROM log_tree WHERE tenant_id = $1 FOR UPDATE SKIP LOCKED`,
+    [tenant],
+  );
+  return tree ?? null;
+}
+
+/** The tree as it was signed last; null before the first time. */
+export async function signedTree(
+  tx: Transaction,
+  tenant: string,
+): Promise<{ size: number; checkpoint: string } | null> {
+  const [tree] = await tx.query<{ size: number; checkpoint: string }[]>(
+    `SELECT signed_size::double precision AS size, checkpoint FROM log_tree WHERE tenant_id = $1 AND checkpoint IS NOT NULL`,
+    [tenant],
+  );
+  return tree ?? null;
+}
+
+/** Reads tiles in one statement, each to the width that is asked for; of one that is not there, nothing. */
+export function tilesOf(tx: Transaction, tenant: string): TileReader {
+  return async (tiles) => {
+    const rows = await tx.query<{ level: number; index: number; hashes: Buffer }[]>(
+      `SELECT level, tile_index::double precision AS index, hashes FROM log_tile
+        WHERE tenant_id = $1 AND (level, tile_index) IN (SELECT * FROM unnest($2::integer[], $3::bigint[]))`,
+      [tenant, tiles.map(({ level }) => level), tiles.map(({ index }) => index)],
+    );
+    const found = new Map(rows.map(({ level, index, hashes }) => [`${level}/${index}`, hashes]));
+    return tiles.map(({ level, index, width }: HashTile) =>
+      (found.get(`${level}/${index}`) ?? Buffer.alloc(0)).subarray(0, width * HASH_BYTES),
+    );
+  };
+}
+
+/** The edge of the tree of `size` leaves, by which it grows. @throws RangeError if a tile has not the hashes that it should have */
+export async function edgeIn(tx: Transaction, tenant: string, size: number): Promise<Edge> {
+  return edgeOf(size, await tilesOf(tx, tenant)(edgeTiles(size)));
+}
+
+/** Takes the marks of the entries that were recorded first. Whoever does so holds the tree, so nobody else takes any. */
+export async function takeUnsealed(tx: Transaction, tenant: string, most: number): Promise<string[]> {
+  const rows = await tx.query<{ ledgerEntryId: string }[]>(
+    `WITH taken AS (
+       DELETE FROM unsealed_entry WHERE tenant_id = $1 AND ctid = ANY (ARRAY(
+         SELECT u.ctid FROM unsealed_entry u WHERE u.tenant_id = $1 ORDER BY u.recorded_at, u.ledger_entry_id LIMIT $2))
+       RETURNING recorded_at, ledger_entry_id)
+     SELECT ledger_entry_id AS "ledgerEntryId" FROM taken ORDER BY recorded_at, ledger_entry_id`,
+    [tenant, most],
+  );
+  return rows.map(({ ledgerEntryId }) => ledgerEntryId);
+}
+
+/** Appends leaves from an index on, in the order of the entries. */
+export async function appendLeaves(
+  tx: Transaction,
+  tenant: string,
+  first: number,
+  ledgerEntryIds: readonly string[],
+  leaves: readonly Buffer[],
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO log_leaf (tenant_id, leaf_index, ledger_entry_id, leaf)
+     SELECT $1, $2::bigint + n.place - 1, n.id, n.leaf FROM unnest($3::uuid[], $4::text[]) WITH ORDINALITY n(id, leaf, place)`,
+    [tenant, first, ledgerEntryIds, leaves.map(String)],
+  );
+}
+
+/** Writes tiles that are new or have grown. @throws if one would change what it had */
+export async function writeTiles(tx: Transaction, tenant: string, tiles: readonly WrittenTile[]): Promise<void> {
+  const written = await tx.query<unknown[]>(
+    `INSERT INTO log_tile (tenant_id, level, tile_index, hashes)
+     SELECT $1, n.level, n.index, n.hashes FROM unnest($2::integer[], $3::bigint[], $4::bytea[]) n(level, index, hashes)
+     ON CONFLICT ON CONSTRAINT log_tile_pkey DO UPDATE SET hashes = excluded.hashes
+      WHERE substring(excluded.hashes FOR octet_length(log_tile.hashes)) = log_tile.hashes
+     RETURNING level`,
+    [tenant, tiles.map(({ level }) => level), tiles.map(({ index }) => index), tiles.map(({ bytes }) => bytes)],
+  );
+  if (written.length !== tiles.length) throw new Error(`A tile of ${tenant} would not grow but change.`);
+}

@@ -69,7 +69,8 @@ beforeAll(async () => {
             f.model_version AS "modelVersion", encode(f.prompt_template_sha256, 'hex') AS "promptTemplateSha256",
             f.retrieval_snapshot_id AS "retrievalSnapshotId", f.policy_version AS "policyVersion", coalesce(f.reporting_period, '2026-Q1') AS "reportingPeriod",
             f.outcome, coalesce(f.reason, 'duplicate-subject') AS reason, 'completed' AS state, l.idem_key AS key,
-            content_key(d.tenant_id, d.content_hash) AS "contentKey", coalesce(f.external_ref, 're_1') AS "externalRef",
+            content_key(d.tenant_id, d.content_hash) AS "contentKey",
+            coalesce(d.downstream_uuid4::text, '113056fb-1a9f-4af2-b493-e381d325b975') AS "downstreamKey", coalesce(f.external_ref, 're_1') AS "externalRef",
             coalesce(a.step_id, 'step-1') AS "stepId", coalesce(a.run_id, 'run-1-1') AS "runId", a.credential_id AS "credentialId",
             f.decision_id AS "decisionId", rfc3339(f.recorded_at - interval '45 days') AS "recordedFrom", rfc3339(f.recorded_at + interval '45 days') AS "recordedTo"
        FROM (SELECT * FROM recorded_decision WHERE tenant_id = $1 ORDER BY md5(decision_id::text) LIMIT $2) f

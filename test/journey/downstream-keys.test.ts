@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
-import pg from 'pg';
-import { DECISION_FILTERS } from '#ledger';
-import { RECORDED } from '../../libs/ledger/src/reading/source.js';
 import { describeVectors, vectorBytes } from '../law/vectors.js';
 import { claim } from '../support/leases.js';
 import { inputs, type Reply } from '../support/index.js';
@@ -159,19 +156,6 @@ describe('a search by a downstream key', () => {
     const inside = await stage.orchestrator.decide(about('note.add'));
     const { body: read } = await stage.auditor.get(`/v1/decisions/${inside.body.decisionId}`);
     for (const form of FORMS) expect(await found(stage, read.downstreamKeys[form])).toEqual([]);
-  });
-
-  test('goes by its index, for the role that the service runs as and behind row-level security', async () => {
-    const condition = DECISION_FILTERS.downstreamKey.condition(`'${'a'.repeat(40)}'`, RECORDED);
-    const client = new pg.Client({ connectionString: stage.database.url });
-    await client.connect();
-    await client.query(`SET ROLE decision_ledger_service; SET app.tenant = 'acme'; SET enable_seqscan = off`);
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-      `EXPLAIN SELECT FROM ${RECORDED.from} WHERE ${RECORDED.where} AND ${condition}`.replaceAll('$1', `'acme'`),
-    );
-    await client.end();
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-    expect(plan).toMatch(/decision_record_by_downstream_key[\s\S]*Index Cond: \(\(?downstream_uuid4 =/);
   });
 
   test('finds what was there before such a search was: the migration fills it in', async () => {

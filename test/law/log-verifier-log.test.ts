@@ -128,6 +128,19 @@ describe('a log', () => {
     }
   });
 
+  test('that lacks entries is named by them, as long as their hashes are there', async () => {
+    const place = shop.copy();
+    const entries = decodeEntries(readFileSync(join(place, 'tile/entries/000')));
+    writeFileSync(join(place, 'tile/entries/000'), encodeEntries(entries.filter((_, at) => at !== 42 && at !== 255)));
+    const { code, status, findings } = await shop.verify(place);
+    expect([code, status]).toEqual([1, { ...all('ok'), entries: 'failed', rows: 'not checked' }]);
+    for (const at of [42, 255]) expect(findings).toContain(`entry ${at} is missing in tile/entries/000`);
+
+    rmSync(join(place, 'tile/0/000'));
+    const { code: blind, findings: few } = await shop.verify(place);
+    expect([blind, few]).toEqual([1, expect.stringContaining('tile/entries/000 has 254 entries, not 256')]);
+  });
+
   test('whose tile or bundle is too short is wrong', async () => {
     for (const path of ['tile/entries/001', 'tile/0/001', 'tile/1/000.p/2']) {
       const place = shop.copy();

@@ -11,6 +11,8 @@ export interface TestDatabase {
   count(sql: string, parameters?: readonly unknown[]): Promise<number>;
   /** A copy as it is now, to be restored from: whoever is connected is thrown out. */
   backUp(): Promise<Backup>;
+  /** Another database that is as this one is now: whoever is connected is thrown out. */
+  copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 }
 
@@ -30,6 +32,10 @@ function serverUrl(): string {
 export async function freshDatabase(): Promise<TestDatabase> {
   const name = `t_${randomBytes(8).toString('hex')}`;
   await onServer((client) => client.query(`CREATE DATABASE ${name}`));
+  return databaseCalled(name);
+}
+
+function databaseCalled(name: string): TestDatabase {
   const url = new URL(serverUrl());
   url.pathname = name;
   const pool = new pg.Pool({ connectionString: url.href, max: 4 });
@@ -54,6 +60,11 @@ export async function freshDatabase(): Promise<TestDatabase> {
         },
         drop: () => onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`)),
       };
+    },
+    async copy() {
+      const copy = `${name}_c${randomBytes(4).toString('hex')}`;
+      await copyDatabase(name, copy);
+      return databaseCalled(copy);
     },
     async drop() {
       await pool.end();

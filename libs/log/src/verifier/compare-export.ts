@@ -109,7 +109,7 @@ export class ExportComparison {
   private async leafAt(index: number): Promise<Leaf | null> {
     try {
       const entry = (await this.log.entries(Math.floor(index / TILE_WIDTH)))?.[index % TILE_WIDTH];
-      return entry === undefined ? null : readLeaf(entry);
+      return entry ? readLeaf(entry) : null;
     } catch (error) {
       if (error instanceof LogError) return null;
       throw error;

@@ -1,12 +1,12 @@
 import { EMPTY_EDGE, type Edge, edgeRoot, grow } from '../pure/edge.js';
 import { type Leaf, readLeaf } from '../pure/leaf.js';
 import { LogError } from '../pure/log-error.js';
-import { HASH_BYTES, leafHash } from '../pure/merkle.js';
+import { leafHash } from '../pure/merkle.js';
 import { TILE_WIDTH, tileWidth, type WrittenTile } from '../pure/tile.js';
 import type { ActionRules } from './action-rules.js';
 import { Check } from './check.js';
 import { FirstSeen } from './first-seen.js';
-import type { LogFolder } from './log-folder.js';
+import { type LogFolder, split } from './log-folder.js';
 
 /** Where a long run is. */
 export type Progress = (done: number, whole: number, what: string) => void;
@@ -66,21 +66,28 @@ export class Rebuild {
   private async readEntries(index: number): Promise<Uint8Array[] | null> {
     const first = index * TILE_WIDTH;
     const { entries: check } = this.checks;
-    const entries = await this.orNull(check, this.log.entries(index), this.log.pathOf('entries', index));
-    const tile = await this.orNull(this.checks.tiles, this.log.hashes(0, index), this.log.pathOf(0, index));
-    const kept = tile === null ? null : split(tile);
+    const path = this.log.pathOf('entries', index);
+    const entries = await this.orNull(check, this.log.entries(index), path);
+    const kept = await this.orNull(this.checks.tiles, this.log.hashes(0, index), this.log.pathOf(0, index));
     if (entries === null) return kept;
-    const hashes = entries.map(leafHash);
+    const hashes: Uint8Array[] = [];
     for (const [at, entry] of entries.entries()) {
+      if (entry === null) {
+        check.failed(`${entryName(first + at, null)} is missing in ${path}`);
+        continue;
+      }
+      const hash = leafHash(entry);
+      hashes.push(hash);
       const leaf = this.readEntry(entry, first + at);
-      const isKept = kept?.[at]?.equals(hashes[at] ?? entry) ?? true;
       if (kept !== null)
         this.checks.tiles.ruledBy(
-          isKept ? [] : [`${entryName(first + at, leaf)} has not the hash in ${this.log.pathOf(0, index)}`],
+          kept[at]?.equals(hash)
+            ? []
+            : [`${entryName(first + at, leaf)} has not the hash in ${this.log.pathOf(0, index)}`],
         );
       if (leaf !== null) this.lookForOthers(leaf, first + at);
     }
-    return hashes;
+    return hashes.length === entries.length ? hashes : kept;
   }
 
   private readEntry(entry: Buffer, index: number): Leaf | null {
@@ -128,7 +135,7 @@ export class Rebuild {
     const kept = await this.orNull(this.checks.tiles, this.log.hashes(level, index), path);
     if (kept === null) return;
     const rebuilt = split(bytes);
-    for (const [at, hash] of split(kept).entries()) {
+    for (const [at, hash] of kept.entries()) {
       const span = TILE_WIDTH ** level;
       const first = (index * TILE_WIDTH + at) * span;
       const isSame = rebuilt[at]?.equals(hash) ?? false;
@@ -160,10 +167,4 @@ export class Rebuild {
 
 function rootOf(edge: Edge, added: readonly Uint8Array[], size: number): Uint8Array {
   return edgeRoot(grow(edge, added.slice(0, size - edge.size)).edge);
-}
-
-function split(hashes: Buffer): Buffer[] {
-  return Array.from({ length: hashes.length / HASH_BYTES }, (_, at) =>
-    hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES),
-  );
 }

@@ -90,7 +90,9 @@ function compareRoot(check: Check, rebuild: Rebuild, { size, root }: Checkpoint,
 function compareEarlier(check: Check, rebuild: Rebuild, head: Checkpoint, earlier: Checkpoint): void {
   if (earlier.origin !== head.origin) check.failed(`It is of another log, ${earlier.origin}`);
   else if (earlier.size > head.size)
-    check.failed(`The log had ${earlier.size} entries, and has ${head.size}: it was cut off or put back`);
+    check.failed(
+      `The log had ${earlier.size} entries, and has ${head.size}: it was cut off or put back, and lacks the entries from ${head.size} on`,
+    );
   else compareRoot(check, rebuild, earlier, 'the checkpoint from earlier');
 }
 

@@ -72,7 +72,7 @@ export const isNamed = ({ findings }: Verified, check: string, name: string): bo
 
 /** A log that was sealed, and what an auditor keeps of it where the operator cannot write. */
 export class Original {
-  private copies: Copy[] = [];
+  private readonly copies: Copy[] = [];
   /** Those that no tampering of the current test has taken yet. */
   private free: Row[] = [];
 

@@ -27,16 +27,23 @@ function serverUrl(): string {
   return url;
 }
 
-export async function freshDatabase(): Promise<TestDatabase> {
-  const name = `t_${randomBytes(8).toString('hex')}`;
-  await onServer((client) => client.query(`CREATE DATABASE ${name}`));
+/** A superuser's URL of a database on the server of the test run. */
+export function urlOf(database: string): string {
   const url = new URL(serverUrl());
-  url.pathname = name;
-  const pool = new pg.Pool({ connectionString: url.href, max: 4 });
+  url.pathname = database;
+  return url.href;
+}
+
+/** An empty database, or a copy of another. */
+export async function freshDatabase(template = 'template1'): Promise<TestDatabase> {
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await onServer((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = urlOf(name);
+  const pool = new pg.Pool({ connectionString: url, max: 4 });
   // A crash test takes the server away while connections are idle.
   pool.on('error', () => undefined);
   return {
-    url: url.href,
+    url,
     async query<Row extends pg.QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
       return (await pool.query<Row>(sql, [...parameters])).rows;
     },
@@ -52,7 +59,9 @@ export async function freshDatabase(): Promise<TestDatabase> {
           await onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
           await copyDatabase(backup, name);
         },
-        drop: () => onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`)),
+        async drop() {
+          await onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`));
+        },
       };
     },
     async drop() {
@@ -69,11 +78,11 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   });
 }
 
-async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+export async function onServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: serverUrl() });
   await client.connect();
   try {
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }

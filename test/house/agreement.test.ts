@@ -98,7 +98,7 @@ describe('one list of filters', () => {
     expect(fieldsOf(ListDecisionsQuery).every(({ isOptional }) => isOptional)).toBe(true);
   });
 
-  test.each(Object.keys(openapi.paths))(
+  test.each(Object.keys(openapi.paths).filter((path) => !path.startsWith('/v1/log/')))(
     'the description of %s names the parameters of the contract, none of them required',
     (path) => {
       const documented = (openapi.paths[path]?.['get']?.parameters ?? []).filter(

@@ -32,8 +32,8 @@ const plain = (id: string, action: string): Record<string, unknown> => about(id,
 async function arriveAgain(body: Record<string, unknown>, key: string): Promise<void> {
   const { orchestrator } = stage;
   await orchestrator.decide({ ...body, evidence: { runId: 'r', stepId: 's' } }, key);
-  await orchestrator.decide({ ...body, evidence: { runId: 'r' }, note: 'another' }, key);
-  await orchestrator.decide({ ...body, evidence: { runId: 'r' } }, `${key}-again`);
+  await orchestrator.decide({ ...body, evidence: { runId: 'r', stepId: 's' }, note: 'another' }, key);
+  await orchestrator.decide({ ...body, evidence: { runId: 'r', stepId: 's' } }, `${key}-again`);
 }
 
 async function decideHere(): Promise<void> {
@@ -65,7 +65,7 @@ async function decideHere(): Promise<void> {
 
 async function decideByCaller(): Promise<void> {
   const { orchestrator } = stage;
-  const evidence = { runId: 'r' };
+  const evidence = { runId: 'r', stepId: 's' };
   await putActions(stage.admin, {
     'call.any': { execution: 'caller' },
     'call.brief': { execution: 'caller', leaseSeconds: 1 },
@@ -111,7 +111,7 @@ async function decideByWorker(): Promise<void> {
   await stage.act('send.any');
   await stage.act('send.once', { maxAttempts: 1 });
   await stage.act('send.nowhere', { url: `http://${NOWHERE}/`, maxAttempts: 1 });
-  const evidence = { runId: 'r' };
+  const evidence = { runId: 'r', stepId: 's' };
   for (const [key, action, status] of [
     ['send-1', 'send.any', 200],
     ['send-2', 'send.any', 422],

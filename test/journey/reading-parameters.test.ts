@@ -24,8 +24,9 @@ interface Parameter {
 const openapi: { paths: Record<string, { get?: { parameters?: readonly Parameter[] } }> } = JSON.parse(
   readFileSync(join(PROJECT_ROOT, 'openapi/openapi.json'), 'utf8'),
 );
-/** Every query parameter that the description shows, whatever its route. */
-const documented = Object.entries(openapi.paths).flatMap(([path, { get }]) =>
+/** Every query parameter that the description shows, whatever its route; those of the log are asked for and no filters. */
+const routes = Object.entries(openapi.paths).filter(([path]) => !path.startsWith('/v1/log/'));
+const documented = routes.flatMap(([path, { get }]) =>
   (get?.parameters ?? []).filter((one) => one.in === 'query').map((parameter) => ({ path, ...parameter })),
 );
 const cases = documented.map((one) => [`${one.path} ${one.name}`, one] as const);
@@ -244,11 +245,9 @@ describe('an unknown parameter is refused', () => {
     ];
     for (const name of names.filter((one) => !known.includes(one))) {
       const reply = await stage.admin.get(`${asked}?${encodeURIComponent(name)}=1`);
-      expect([name, reply.status, reply.body?.errors?.map((one: { pointer: string }) => one.pointer)]).toEqual([
-        name,
-        400,
-        [name],
-      ]);
+      const pointers: string[] = reply.body?.errors?.map((one: { pointer: string }) => one.pointer) ?? [];
+      // What must be there and is not is told as well.
+      expect([name, reply.status, pointers.includes(name)]).toEqual([name, 400, true]);
     }
   });
 });

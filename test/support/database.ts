@@ -29,20 +29,23 @@ function serverUrl(): string {
   return url;
 }
 
-export async function freshDatabase(): Promise<TestDatabase> {
-  const name = `t_${randomBytes(8).toString('hex')}`;
-  await onServer((client) => client.query(`CREATE DATABASE ${name}`));
-  return databaseCalled(name);
+/** A superuser's URL of a database on the server of the test run. */
+export function urlOf(database: string): string {
+  const url = new URL(serverUrl());
+  url.pathname = database;
+  return url.href;
 }
 
-function databaseCalled(name: string): TestDatabase {
-  const url = new URL(serverUrl());
-  url.pathname = name;
-  const pool = new pg.Pool({ connectionString: url.href, max: 4 });
+/** An empty database, or a copy of another. */
+export async function freshDatabase(template = 'template1'): Promise<TestDatabase> {
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await onServer((client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  const url = urlOf(name);
+  const pool = new pg.Pool({ connectionString: url, max: 4 });
   // A crash test takes the server away while connections are idle.
   pool.on('error', () => undefined);
   return {
-    url: url.href,
+    url,
     async query<Row extends pg.QueryResultRow>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
       return (await pool.query<Row>(sql, [...parameters])).rows;
     },
@@ -58,13 +61,14 @@ function databaseCalled(name: string): TestDatabase {
           await onServer((client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
           await copyDatabase(backup, name);
         },
-        drop: () => onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`)),
+        async drop() {
+          await onServer((client) => client.query(`DROP DATABASE ${backup} WITH (FORCE)`));
+        },
       };
     },
     async copy() {
-      const copy = `${name}_c${randomBytes(4).toString('hex')}`;
-      await copyDatabase(name, copy);
-      return databaseCalled(copy);
+      await onServer((client) => disconnect(client, name));
+      return freshDatabase(name);
     },
     async drop() {
       await pool.end();
@@ -75,16 +79,16 @@ function databaseCalled(name: string): TestDatabase {
 
 async function copyDatabase(from: string, to: string): Promise<void> {
   await onServer(async (client) => {
-    await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [from]);
+    await disconnect(client, from);
     await client.query(`CREATE DATABASE ${to} TEMPLATE ${from}`);
   });
 }
 
-async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+export async function onServer<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: serverUrl() });
   await client.connect();
   try {
-    await work(client);
+    return await work(client);
   } finally {
     await client.end();
   }

@@ -1,6 +1,7 @@
 import type { Client } from './client.js';
-import { freshDatabase, type TestDatabase } from './database.js';
+import type { TestDatabase } from './database.js';
 import { clientsOf, createTenant, startService, type Service, type Tokens } from './service.js';
+import { stagedDatabase } from './template.js';
 
 /** A tenant with a caller for each role. */
 export interface Cast extends Record<keyof Tokens, Client> {
@@ -42,7 +43,7 @@ export async function setStage({
   env?: Readonly<Record<string, string>>;
   actions?: Readonly<Record<string, unknown>>;
 } = {}): Promise<Stage> {
-  const database = await freshDatabase();
+  const { database, tokens } = await stagedDatabase();
   const services: Service[] = [];
   const addService = async (more: Readonly<Record<string, string>> = {}): Promise<Service> => {
     const started = await startService({ DATABASE_URL: database.url, DATABASE_POOL_SIZE: '5', ...env, ...more });
@@ -50,11 +51,9 @@ export async function setStage({
     return started;
   };
   const service = await addService();
-  const addTenant = async (tenant: string): Promise<Cast> => {
-    const tokens = await createTenant(database.url, tenant);
-    return { tenant, tokens, ...clientsOf(service.url, tokens) };
-  };
-  const cast = await addTenant('acme');
+  const castOf = (tenant: string, given: Tokens): Cast => ({ tenant, tokens: given, ...clientsOf(service.url, given) });
+  const addTenant = async (tenant: string): Promise<Cast> => castOf(tenant, await createTenant(database.url, tenant));
+  const cast = castOf('acme', tokens);
   await putActions(cast.admin, actions);
   return {
     ...cast,

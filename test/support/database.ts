@@ -77,6 +77,11 @@ export async function freshDatabase(template = 'template1'): Promise<TestDatabas
   };
 }
 
+/** A database that somebody is connected to cannot be copied. */
+async function disconnect(client: pg.Client, database: string): Promise<void> {
+  await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [database]);
+}
+
 async function copyDatabase(from: string, to: string): Promise<void> {
   await onServer(async (client) => {
     await disconnect(client, from);

@@ -9,7 +9,7 @@ import { Callers } from '../support/callers.js';
 import { EmbeddedHouse } from '../support/embedded.js';
 import { inputs, type Client, type Service } from '../support/index.js';
 import { inclusion } from '../support/log-client.js';
-import { rounds, seeded, until } from '../support/rounds.js';
+import { IS_LONG, rounds, seeded, until } from '../support/rounds.js';
 import { setStage, type Stage } from '../support/stage.js';
 
 const STOPPED = /not sealed further/;
@@ -102,7 +102,7 @@ describe('the restore of an old backup', () => {
     worker = await startWorker();
     await inclusion(stage.auditor, await record(stage.orchestrator));
     await worker.stop();
-    for (const more of [5, 9]) {
+    for (const more of IS_LONG ? [5, 9] : [5]) {
       await backup.restore();
       const elsewhere = await startElsewhere();
       await inclusion(stage.auditor, await record(stage.orchestrator, more));
@@ -116,7 +116,7 @@ describe('the restore of an old backup', () => {
     await backup.drop();
   });
 
-  test.each([
+  const CHANGES: readonly (readonly [what: string, sql: string])[] = [
     ['a hash of a tile', `UPDATE log_tile SET hashes = overlay(hashes PLACING sha256('x') FROM 33)`],
     ['a tile that is gone', 'DELETE FROM log_tile'],
     ['a checkpoint that is none', `UPDATE log_tree SET checkpoint = 'x'`],
@@ -125,14 +125,19 @@ describe('the restore of an old backup', () => {
       'a tree that is cut off',
       `UPDATE log_tree SET tree_size = 3, signed_size = 3, root = sha256('x'), checkpoint = replace(checkpoint, E'\\n5\\n', E'\\n3\\n')`,
     ],
-  ])('what was changed in the database (%s) is not signed over', async (_what, sql) => {
-    const worker = await startWorker();
-    await inclusion(stage.auditor, await record(stage.orchestrator));
-    await stage.database.query(sql);
-    await record(stage.orchestrator);
-    await until('it says so', async () => STOPPED.test(worker.output()));
-    expect(await stage.database.count('SELECT count(*) FROM log_leaf')).toBe(5);
-  });
+  ];
+  // Each takes a stage of its own: a part is enough where the whole is not asked for.
+  test.each(IS_LONG ? CHANGES : CHANGES.slice(-2))(
+    'what was changed in the database (%s) is not signed over',
+    async (_what, sql) => {
+      const worker = await startWorker();
+      await inclusion(stage.auditor, await record(stage.orchestrator));
+      await stage.database.query(sql);
+      await record(stage.orchestrator);
+      await until('it says so', async () => STOPPED.test(worker.output()));
+      expect(await stage.database.count('SELECT count(*) FROM log_leaf')).toBe(5);
+    },
+  );
 
   test('a key that nobody chose does not replace the one that signed before', async () => {
     const first = await startWorker();

@@ -4,7 +4,7 @@ import { Callers, isReplay, tally, type Call, type CallReply } from '../support/
 import { openHouse, type House } from '../support/house.js';
 import { clientsOf, inputs, type Client } from '../support/index.js';
 import { claim, letExpire, type Claim } from '../support/leases.js';
-import { rounds } from '../support/rounds.js';
+import { IS_LONG, rounds } from '../support/rounds.js';
 import { putActions } from '../support/stage.js';
 
 const CALLERS = 32;
@@ -22,7 +22,7 @@ function told(replies: readonly CallReply[]): Record<string, number> {
   return counts;
 }
 
-describe.each([1, 2])('32 callers in 4 processes, %i services on one database', (instances) => {
+describe.each(IS_LONG ? [1, 2] : [2])('32 callers in 4 processes, %i services on one database', (instances) => {
   let house: House;
   let callers: Callers;
   let orchestrator: Client;

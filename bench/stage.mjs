@@ -44,14 +44,14 @@ export class Stage {
   }
 
   /** A PostgreSQL with its default, durable settings, the API on it, the system that it calls, and the two processes that send. */
-  async begin(poolSize) {
+  async begin(poolSize, more = {}) {
     const folder = mkdtempSync(join(tmpdir(), 'decision-ledger-bench-'));
     this.#atEnd(async () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
     const server = await startEmbeddedServer({ dataDir: join(folder, 'data') });
     this.#atEnd(() => server.stop());
     const url = await freshDatabase(server.url);
     const provider = await this.#process('provider.mjs').run('open');
-    const settings = { DATABASE_POOL_SIZE: String(poolSize), DISPATCH_ALLOWED_HOSTS: provider.host };
+    const settings = { DATABASE_POOL_SIZE: String(poolSize), DISPATCH_ALLOWED_HOSTS: provider.host, ...more };
     const api = await this.#startApi(url, settings, join(folder, 'api.log'));
     const { stdout } = await run(process.execPath, [OPERATOR, 'create-tenant', TENANT], { env: env(url) });
     const tokens = JSON.parse(stdout);

@@ -8,6 +8,7 @@ import { isEqual, leafHash } from '../pure/merkle.js';
 import { parseNote } from '../pure/note.js';
 import { formatVerifierKey, type SignerKey } from '../pure/note-key.js';
 import { treeRoot } from '../pure/tree-proof.js';
+import { LogDamaged } from './log-damaged.js';
 import { LogStopped } from './log-stopped.js';
 import { SigningKeys, type LogSettings } from './signing-keys.js';
 import { appendLeaves, edgeIn, holdTree, takeUnsealed, tilesOf, writeTiles, type StoredTree } from './stored-tree.js';
@@ -145,7 +146,7 @@ export class Sealer {
 
 /** The edge of the tree, by which it grows. */
 async function edgeOfTree(tx: Transaction, tenant: string, tree: StoredTree): Promise<Edge> {
-  const edge = await edgeIn(tx, tenant, tree.size).catch(nullIfTooShort);
+  const edge = await edgeIn(tx, tenant, tree.size).catch(nullIfDamaged);
   if (edge === null || !isEqual(edgeRoot(edge), tree.root))
     throw new LogStopped(tenant, 'its tiles do not give the root that it has.');
   return edge;
@@ -153,7 +154,7 @@ async function edgeOfTree(tx: Transaction, tenant: string, tree: StoredTree): Pr
 
 async function isBeginning(tx: Transaction, tenant: string, tree: StoredTree, head: TreeHead): Promise<boolean> {
   if (head.size === tree.size) return isEqual(tree.root, head.root);
-  const root = await treeRoot(head.size, tilesOf(tx, tenant)).catch(nullIfTooShort);
+  const root = await treeRoot(head.size, tilesOf(tx, tenant)).catch(nullIfDamaged);
   return root !== null && isEqual(root, head.root);
 }
 
@@ -164,8 +165,8 @@ function isSignedBy(checkpoint: string | null, signers: readonly SignerKey[]): b
   return ids(parseNote(checkpoint).signatures) === ids(signers);
 }
 
-/** What comes of a tile that has not the hashes that it should have. */
-function nullIfTooShort(error: unknown): null {
-  if (error instanceof RangeError) return null;
+/** What comes of tiles that are not there. */
+function nullIfDamaged(error: unknown): null {
+  if (error instanceof LogDamaged) return null;
   throw error;
 }

@@ -3,6 +3,7 @@ import { edgeOf, edgeTiles, type Edge } from '../pure/edge.js';
 import { HASH_BYTES } from '../pure/merkle.js';
 import type { HashTile, WrittenTile } from '../pure/tile.js';
 import type { TileReader } from '../pure/tree-proof.js';
+import { LogDamaged } from './log-damaged.js';
 
 /** A tenant's tree as the database has it. */
 export interface StoredTree {
@@ -38,7 +39,7 @@ export async function signedTree(
   return tree ?? null;
 }
 
-/** Reads tiles in one statement, each to the width that is asked for; of one that is not there, nothing. */
+/** Reads tiles in one statement, each to the width that is asked for. @throws LogDamaged if one is not there so far */
 export function tilesOf(tx: Transaction, tenant: string): TileReader {
   return async (tiles) => {
     const rows = await tx.query<{ level: number; index: number; hashes: Buffer }[]>(
@@ -47,13 +48,17 @@ export function tilesOf(tx: Transaction, tenant: string): TileReader {
       [tenant, tiles.map(({ level }) => level), tiles.map(({ index }) => index)],
     );
     const found = new Map(rows.map(({ level, index, hashes }) => [`${level}/${index}`, hashes]));
-    return tiles.map(({ level, index, width }: HashTile) =>
-      (found.get(`${level}/${index}`) ?? Buffer.alloc(0)).subarray(0, width * HASH_BYTES),
-    );
+    return tiles.map((tile: HashTile) => {
+      const { level, index, width } = tile;
+      const hashes = (found.get(`${level}/${index}`) ?? Buffer.alloc(0)).subarray(0, width * HASH_BYTES);
+      const count = Math.floor(hashes.length / HASH_BYTES);
+      if (count < width) throw LogDamaged.of(tile, `has ${count} of ${width} hashes`);
+      return hashes;
+    });
   };
 }
 
-/** The edge of the tree of `size` leaves, by which it grows. @throws RangeError if a tile has not the hashes that it should have */
+/** The edge of the tree of `size` leaves, by which it grows. @throws LogDamaged if a tile of it is not there so far */
 export async function edgeIn(tx: Transaction, tenant: string, size: number): Promise<Edge> {
   return edgeOf(size, await tilesOf(tx, tenant)(edgeTiles(size)));
 }
@@ -69,6 +74,20 @@ export async function takeUnsealed(tx: Transaction, tenant: string, most: number
     [tenant, most],
   );
   return rows.map(({ ledgerEntryId }) => ledgerEntryId);
+}
+
+/** Whether an entry has its mark still. */
+export async function isWaiting(
+  tx: Transaction,
+  tenant: string,
+  ledgerEntryId: string,
+  recordedAt: string,
+): Promise<boolean> {
+  const rows = await tx.query<unknown[]>(
+    'SELECT FROM unsealed_entry WHERE tenant_id = $1 AND ledger_entry_id = $2 AND recorded_at = $3::timestamptz',
+    [tenant, ledgerEntryId, recordedAt],
+  );
+  return rows.length > 0;
 }
 
 /** Appends leaves from an index on, in the order of the entries. */

@@ -12,7 +12,7 @@ CREATE TABLE uncopied_entry (
   ledger_entry_id uuid NOT NULL,
   -- The transaction that recorded it, for the walks that ask what was recorded before they began.
   recorded_in bigint NOT NULL DEFAULT this_transaction(),
-  CONSTRAINT uncopied_entry_pkey PRIMARY KEY (decision_id, tenant_id)
+  CONSTRAINT uncopied_entry_pkey PRIMARY KEY (tenant_id, decision_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 ALTER TABLE uncopied_entry ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -51,7 +51,7 @@ BEGIN
   FOREACH v_tenant IN ARRAY p_tenants LOOP
     PERFORM set_config('app.tenant', v_tenant, true);
     WITH due AS MATERIALIZED (
-      SELECT u.decision_id FROM uncopied_entry u WHERE u.tenant_id = v_tenant LIMIT p_limit FOR UPDATE SKIP LOCKED
+      SELECT u.ctid, u.decision_id FROM uncopied_entry u WHERE u.tenant_id = v_tenant ORDER BY u.decision_id LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), copied AS (
       INSERT INTO recorded_decision
         (tenant_id, decision_id, ledger_entry_id, received_at, recorded_at, recorded_in, action_version, action, subject_type, subject_id,
@@ -59,10 +59,11 @@ BEGIN
       SELECT f.tenant_id, f.decision_id, f.ledger_entry_id, f.received_at, f.recorded_at, f.recorded_in, f.action_version, f.action, f.subject_type,
              f.subject_id, f.reporting_period, f.model_id, f.model_version, f.prompt_template_sha256, f.retrieval_snapshot_id, f.policy_version,
              f.outcome, f.reason, f.external_ref
-        FROM due JOIN uncopied_decision f ON f.decision_id = due.decision_id AND f.tenant_id = v_tenant
+        FROM due
+       CROSS JOIN LATERAL (SELECT * FROM uncopied_decision f WHERE f.decision_id = due.decision_id AND f.tenant_id = v_tenant OFFSET 0) f
        ORDER BY f.recorded_at
     )
-    DELETE FROM uncopied_entry u USING due WHERE u.decision_id = due.decision_id AND u.tenant_id = v_tenant;
+    DELETE FROM uncopied_entry WHERE ctid = ANY (ARRAY(SELECT due.ctid FROM due));
     GET DIAGNOSTICS v_copied = ROW_COUNT;
     v_most := greatest(v_most, v_copied);
   END LOOP;

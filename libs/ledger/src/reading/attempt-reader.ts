@@ -54,7 +54,7 @@ const WITH_DECISION: Source = {
   ...OF_ATTEMPT,
   from: `attempt a
       LEFT JOIN decision_record d ON d.decision_id = a.decision_id AND d.tenant_id = a.tenant_id
-      LEFT JOIN recorded_decision f ON f.decision_id = a.decision_id AND f.tenant_id = a.tenant_id
+      LEFT JOIN (SELECT * FROM recorded_decision UNION ALL SELECT * FROM uncopied_decision) f ON f.decision_id = a.decision_id AND f.tenant_id = a.tenant_id
       LEFT JOIN idempotency_record i ON f.decision_id IS NULL AND i.idem_key = d.idem_key AND i.tenant_id = d.tenant_id AND i.decision_id = d.decision_id`,
   where: 'a.tenant_id = $1',
   basis: 'd',

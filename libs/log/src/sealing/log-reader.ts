@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { Database, type Transaction } from '#database';
-import { leafMembers } from '#ledger';
+import { recordedAt } from '#ledger';
 import { Problem, validationFailed } from '#problem';
 import { encodeEntries } from '../pure/entry-bundle.js';
 import { leafHash } from '../pure/merkle.js';
@@ -143,12 +143,11 @@ async function inclusionIn(tx: Transaction, tenant: string, ledgerEntryId: strin
       checkpoint: tree.checkpoint,
     };
   if (sealed !== undefined) return null;
-  const [entry] = await leafMembers(tx, tenant, [ledgerEntryId]);
-  if (entry === undefined) throw new Problem('not-found', 'There is no such ledger entry.');
+  const at = await recordedAt(tx, tenant, ledgerEntryId);
+  if (at === null) throw new Problem('not-found', 'There is no such ledger entry.');
   // Its mark goes in the transaction in which its leaf comes, so one of the two is there, asked in this order.
   const isSound =
-    (await isWaiting(tx, tenant, ledgerEntryId, String(entry['recordedAt']))) ||
-    (await leafOf(tx, tenant, ledgerEntryId)) !== undefined;
+    (await isWaiting(tx, tenant, ledgerEntryId, at)) || (await leafOf(tx, tenant, ledgerEntryId)) !== undefined;
   if (!isSound) throw new LogDamaged(`entry ${ledgerEntryId} has no leaf, and does not wait for one either`);
   return null;
 }

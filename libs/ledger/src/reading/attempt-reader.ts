@@ -3,8 +3,9 @@ import { Database, type Transaction } from '#database';
 import { asksOfDecision, ATTEMPT_FILTERS, DECISION_FILTERS, whereOf, type AttemptFilters } from './filters.js';
 import { countedOf, countSql, groupsByDecision, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
-import { DECISIONS, type Source } from './source.js';
-import { cursorOf, pageOf, walk, type Page, type Paging, type Sieve, type Walk, type Walked } from './walk.js';
+import { lookForFew, lookForMany } from './settings.js';
+import { DECISIONS, RECORDED, type Source } from './source.js';
+import { cursorOf, pageOf, walk, type Page, type Paging, type Walk, type Walked } from './walk.js';
 
 /** One arrival of a request for a key. */
 export interface AttemptView {
@@ -49,24 +50,39 @@ const ofDecisionsIn = (source: Source): Source => ({
 /** Attempts whose decisions are asked about too: found from either side. */
 const BY_DECISION = DECISIONS.map(ofDecisionsIn);
 
-/** Every attempt, and what is known of its decision, if there is one. */
-const WITH_DECISION: Source = {
+/** Every attempt, of which no more is asked than what it says itself. */
+const EVERY: Source = {
   ...OF_ATTEMPT,
-  from: `attempt a
-      LEFT JOIN decision_record d ON d.decision_id = a.decision_id AND d.tenant_id = a.tenant_id
-      LEFT JOIN recorded_decision f ON f.decision_id = a.decision_id AND f.tenant_id = a.tenant_id
-      LEFT JOIN idempotency_record i ON f.decision_id IS NULL AND i.idem_key = d.idem_key AND i.tenant_id = d.tenant_id AND i.decision_id = d.decision_id`,
+  from: 'attempt a',
   where: 'a.tenant_id = $1',
   basis: 'd',
-  state: `CASE WHEN f.decision_id IS NOT NULL THEN 'completed' WHEN d.decision_id IS NOT NULL THEN coalesce(i.status, 'failed') END`,
-  outcome: 'f.outcome',
-  reason: 'f.reason',
-  externalRef: 'f.external_ref',
-  recordedAt: 'f.recorded_at',
-  hasKey: (key) => `d.idem_key = ${key}`,
+  state: 'NULL::text',
+  outcome: 'NULL::text',
+  reason: 'NULL::text',
+  externalRef: 'NULL::text',
+  recordedAt: 'NULL::timestamptz',
+  hasKey: () => 'false',
 };
 
-const EVERY: Source = { ...WITH_DECISION, from: 'attempt a' };
+const OF_NO_DECISION: Source = {
+  ...EVERY,
+  from: 'attempt a LEFT JOIN decision_record d ON false',
+  where: `${EVERY.where} AND a.decision_id IS NULL`,
+};
+
+/** The decision of each attempt is looked up: that takes as long as there are attempts, however many decisions there are. */
+const OF_RECORDED: Source = {
+  ...ofDecisionsIn(RECORDED),
+  from: `attempt a
+      CROSS JOIN LATERAL (SELECT * FROM recorded_decision r WHERE r.decision_id = a.decision_id AND r.tenant_id = $1 OFFSET 0) f`,
+  where: `${EVERY.where} AND ${RECORDED.where}`,
+};
+
+/** Every attempt with what is known of its decision, if there is one. */
+const WITH_DECISION = [
+  ...DECISIONS.map((source) => (source === RECORDED ? OF_RECORDED : ofDecisionsIn(source))),
+  OF_NO_DECISION,
+];
 
 /**
  * Attempts are found by what is asked of their decisions from one of two sides, because their tables have no index in
@@ -76,41 +92,74 @@ const EVERY: Source = { ...WITH_DECISION, from: 'attempt a' };
 const FEW = 4_000;
 const NEAR = 5_000;
 
-const ownOf = (filters: AttemptFilters): AttemptFilters =>
-  Object.fromEntries(Object.entries(filters).filter(([name]) => name in ATTEMPT_FILTERS));
+type Way = (parameters: Parameters) => Pick<Walk, 'sources' | 'sieve' | 'conditionOf'>;
 
+const only = (filters: AttemptFilters, isMeant: (name: string) => boolean): AttemptFilters =>
+  Object.fromEntries(Object.entries(filters).filter(([name]) => isMeant(name)));
+
+const isOwn = (name: string): boolean => name in ATTEMPT_FILTERS;
+
+const conditionsOf =
+  (filters: AttemptFilters, parameters: Parameters) =>
+  (source: Source): string =>
+    whereOf(ATTEMPT_FILTERS, filters, source, parameters);
+
+/** The decisions that are meant, from each of their sources. */
 function decisionsOf(filters: AttemptFilters, parameters: Parameters, more = ''): string[] {
-  const asked = Object.fromEntries(Object.entries(filters).filter(([name]) => !(name in ATTEMPT_FILTERS)));
+  const asked = only(filters, (name) => !isOwn(name));
   return DECISIONS.map(
     (source) =>
       `SELECT f.decision_id FROM ${source.from} WHERE ${source.where}${more}${whereOf(DECISION_FILTERS, asked, source, parameters)}`,
   );
 }
 
-async function areFew(tx: Transaction, tenant: string, filters: AttemptFilters): Promise<boolean> {
+/** The attempts that are meant by what they say themselves. */
+const attemptsOf = (filters: AttemptFilters, parameters: Parameters): string[] => [
+  `SELECT a.attempt_id FROM ${EVERY.from} WHERE ${EVERY.where}${conditionsOf(only(filters, isOwn), parameters)(EVERY)}`,
+];
+
+async function areAtMost(
+  tx: Transaction,
+  limit: number,
+  tenant: string,
+  rowsOf: (parameters: Parameters) => string[],
+): Promise<boolean> {
   const parameters = new Parameters(tenant);
-  const decisions = decisionsOf(filters, parameters).join(' UNION ALL ');
+  const rows = rowsOf(parameters).join(' UNION ALL ');
   const [counted] = await tx.query<{ n: number }[]>(
-    `SELECT count(*)::integer AS n FROM (${decisions} LIMIT ${FEW + 1}) few`,
+    `SELECT count(*)::integer AS n FROM (${rows} LIMIT ${limit + 1}) few`,
     parameters.values,
   );
-  return counted !== undefined && counted.n <= FEW;
+  return counted !== undefined && counted.n <= limit;
 }
 
-const ofThese = (filters: AttemptFilters, parameters: Parameters): Source => ({
-  ...EVERY,
-  from: `(${decisionsOf(filters, parameters).join(' UNION ALL ')}) these
+/** From the decisions. */
+const gather =
+  (filters: AttemptFilters): Way =>
+  (parameters) => ({
+    sources: [
+      {
+        ...EVERY,
+        from: `(${decisionsOf(filters, parameters).join(' UNION ALL ')}) these
       CROSS JOIN LATERAL (SELECT * FROM attempt t WHERE t.decision_id = these.decision_id AND t.tenant_id = $1 OFFSET 0) a`,
-});
+      },
+    ],
+    conditionOf: conditionsOf(only(filters, isOwn), parameters),
+  });
 
-const sieveOf = (filters: AttemptFilters, parameters: Parameters, most: number | null): Sieve => ({
-  column: 'a.decision_id',
-  condition: `(${decisionsOf(filters, parameters, ' AND f.decision_id = c.named')
-    // Recorded decisions are many: OFFSET 0 keeps PostgreSQL from gathering them all for the few rows near at hand.
-    .map((decision, index) => `EXISTS (${decision}${most !== null && index === 0 ? ' OFFSET 0' : ''})`)
-    .join(' OR ')})`,
-  most,
-});
+/** From the attempts, after so many of which it stops, or to the end. */
+const lookThrough =
+  (filters: AttemptFilters, most: number | null): Way =>
+  (parameters) => {
+    const named = decisionsOf(filters, parameters, ' AND f.decision_id = c.named')
+      // Recorded decisions are many: OFFSET 0 keeps PostgreSQL from gathering them all for the few rows near at hand.
+      .map((decision, index) => `EXISTS (${decision}${most !== null && index === 0 ? ' OFFSET 0' : ''})`);
+    return {
+      sources: [EVERY],
+      conditionOf: conditionsOf(only(filters, isOwn), parameters),
+      sieve: { column: 'a.decision_id', condition: `(${named.join(' OR ')})`, most },
+    };
+  };
 
 /** Answers questions about arrivals: every one of them is there, whatever became of it. */
 @Injectable()
@@ -122,25 +171,25 @@ export class AttemptReader {
     const question = ['attempts', tenant, Object.entries(filters).toSorted()];
     const from = cursorOf(question, paging);
     const walked = await this.database.transaction(tenant, async (tx) => {
-      const by = (way: (parameters: Parameters) => Pick<Walk, 'sources' | 'sieve'>): Promise<Walked<AttemptRow>[]> => {
+      const by = (way: Way): Promise<Walked<AttemptRow>[]> => {
         const parameters = new Parameters(tenant);
-        const conditionOf = (source: Source): string => whereOf(ATTEMPT_FILTERS, ownOf(filters), source, parameters);
-        const found = { parameters, conditionOf, ...way(parameters) };
-        return walk<AttemptRow>(
-          tx,
-          { question, isOverMovingRows: true, row: ATTEMPT_ROW, joins: OF_PAGE, ...found },
-          paging,
-          from,
-        );
+        const shown = { question, parameters, isOverMovingRows: true, row: ATTEMPT_ROW, joins: OF_PAGE };
+        return walk<AttemptRow>(tx, { ...shown, ...way(parameters) }, paging, from);
       };
-      if (!asksOfDecision(filters)) return by(() => ({ sources: [EVERY] }));
-      // Whatever else would seem cheaper, everything comes from an index, and in order.
-      await tx.query('SET LOCAL enable_seqscan = off');
-      if (await areFew(tx, tenant, filters)) return by((parameters) => ({ sources: [ofThese(filters, parameters)] }));
-      const near = await by((parameters) => ({ sources: [EVERY], sieve: sieveOf(filters, parameters, NEAR) }));
-      if (near.length > paging.limit) return near;
-      await tx.query(`SET LOCAL work_mem = '64MB'`);
-      return by((parameters) => ({ sources: [EVERY], sieve: sieveOf(filters, parameters, null) }));
+      await lookForFew(tx);
+      if (!asksOfDecision(filters))
+        return by((parameters) => ({ sources: [EVERY], conditionOf: conditionsOf(filters, parameters) }));
+      if (await areAtMost(tx, FEW, tenant, (parameters) => decisionsOf(filters, parameters)))
+        return by(gather(filters));
+      const near = await by(lookThrough(filters, NEAR));
+      // Where there are no more attempts than it looked through, it has found them all.
+      if (
+        near.length > paging.limit ||
+        (await areAtMost(tx, NEAR, tenant, (parameters) => attemptsOf(filters, parameters)))
+      )
+        return near;
+      await lookForMany(tx);
+      return by(lookThrough(filters, null));
     });
     const { items, nextCursor } = pageOf(walked, paging.limit);
     return { items: items.map(({ problem, ...item }) => (problem === null ? item : { ...item, problem })), nextCursor };
@@ -149,11 +198,12 @@ export class AttemptReader {
   /** How many arrivals the filters hold for. @throws Problem `validation-failed` for too many groups */
   async count(tenant: string, filters: AttemptFilters, groupBy: readonly GroupName[]): Promise<Counted> {
     const parameters = new Parameters(tenant);
-    const sources = asksOfDecision(filters) ? BY_DECISION : [groupsByDecision(groupBy) ? WITH_DECISION : EVERY];
+    const sources = asksOfDecision(filters) ? BY_DECISION : groupsByDecision(groupBy) ? WITH_DECISION : [EVERY];
     const sql = countSql(sources, (source) => whereOf(FILTERS, filters, source, parameters), groupBy);
-    const rows = await this.database.transaction(tenant, (tx) =>
-      tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values),
-    );
+    const rows = await this.database.transaction(tenant, async (tx) => {
+      await lookForMany(tx);
+      return tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values);
+    });
     return countedOf(rows, groupBy);
   }
 }

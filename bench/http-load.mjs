@@ -3,6 +3,8 @@ import { closedLoop } from './closed-loop.mjs';
 import { Connection } from './connection.mjs';
 import { serveJobs } from './jobs.mjs';
 import {
+  BATCH,
+  batchBody,
   completionBody,
   freshBody,
   outsideBody,
@@ -16,6 +18,7 @@ import {
 /** What each scenario sends, and what it must be answered: any other answer would make its rate a lie. */
 const SCENARIOS = {
   created: { body: (number) => freshBody('h', number), status: 201, isReplay: false },
+  batch: { body: batchBody, path: '/batch', status: 200, isReplay: false, decisions: BATCH, isQueued: true },
   replayed: { body: recordedBody, status: 201, isReplay: true },
   refused: { body: refusedBody, status: 409, isReplay: false },
   claimed: { body: (number) => outsideBody('bench.call', number), status: 202, isReplay: false },
@@ -33,7 +36,7 @@ const COMPLETED = { status: 200, isReplay: false };
 /** So many connections record what the scenarios need beforehand. */
 const PREPARING = 16;
 
-const sent = { created: 0, replayed: 0, refused: 0, claimed: 0, dispatched: 0 };
+const sent = { created: 0, batch: 0, replayed: 0, refused: 0, claimed: 0, dispatched: 0 };
 
 function requestText({ host, token }, body, { path = '', headers = '' } = {}) {
   return (
@@ -42,9 +45,10 @@ function requestText({ host, token }, body, { path = '', headers = '' } = {}) {
   );
 }
 
-async function sendChecked(connection, text, { status, isReplay }) {
+async function sendChecked(connection, text, { status, isReplay, decisions = 0 }) {
   const answer = await connection.send(text);
-  if (answer.status !== status || answer.isReplay !== isReplay) {
+  const created = decisions === 0 ? 0 : answer.text.split('"status":201').length - 1;
+  if (answer.status !== status || answer.isReplay !== isReplay || created !== decisions) {
     throw new Error(`Expected ${status}${isReplay ? ', replayed' : ''}; the answer was\n${answer.text}`);
   }
   return answer;
@@ -80,12 +84,12 @@ async function measure({ service, scenario, inFlight, seconds }) {
   const expected = SCENARIOS[scenario];
   const next = () => requestText(service, expected.body(sent[scenario]++), expected);
   const sendUntil = performance.now() + seconds * 1000;
-  // Where a decision takes as long as others are queued before it, the ones under way at the end are part of the work.
+  // Where a request takes as long as others are queued before it, the ones under way at the end are part of the work.
   const result = expected.isQueued
     ? await drive(connections, Infinity, expected, () => (performance.now() < sendUntil ? next() : undefined))
     : await drive(connections, seconds, expected, next);
   for (const connection of connections) connection.close();
-  return { [scenario]: result };
+  return { [scenario]: { ...result, perSecond: result.perSecond * (expected.decisions ?? 1) } };
 }
 
 /** Claims for a time, and then completes what was claimed, until there is no more: nobody waits for an effect in between. */

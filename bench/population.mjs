@@ -42,7 +42,7 @@ export async function populate(
     let attempts = 0;
     for (let from = 1; from <= decisions; from += STRETCH) {
       const to = Math.min(decisions, from + STRETCH - 1);
-      attempts += await writeStretch(client, { from, to, attempts, until: end });
+      attempts += await writeStretch(client, { from, to, attempts, tenants, until: end });
       say(`${to} decisions, ${attempts} attempts`);
     }
     await client.query('ANALYZE');
@@ -63,7 +63,7 @@ async function refuseUnlessAllowed(client) {
 }
 
 /** @returns how many attempts the stretch has: so many that all together are what was promised */
-async function writeStretch(client, { from, to, attempts, until }) {
+async function writeStretch(client, { from, to, attempts, tenants, until }) {
   await client.query('BEGIN');
   try {
     await client.query(decisionsSql(from, to));
@@ -76,6 +76,7 @@ async function writeStretch(client, { from, to, attempts, until }) {
     await client.query(furtherSql({ from, to, count, numberedFrom: attempts, until }));
     await client.query(boundKeysSql(until));
     const written = (await client.query(attemptsSql)).rowCount;
+    await client.query('SELECT copy_recorded($1, $2)', [tenants, STRETCH]);
     await client.query('COMMIT');
     return written;
   } catch (error) {

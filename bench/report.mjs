@@ -1,6 +1,16 @@
 import { arch, cpus, platform, totalmem } from 'node:os';
 
-const SCENARIOS = ['floor', 'created', 'replayed', 'refused', 'claimed', 'completed', 'dispatched'];
+const SCENARIOS = [
+  'floor',
+  'created',
+  'floorBatch100',
+  'batch',
+  'replayed',
+  'refused',
+  'claimed',
+  'completed',
+  'dispatched',
+];
 export const CONNECTIONS = [1, 16, 64];
 
 const MEASURES = ['perSecond', 'p50Ms', 'p99Ms'];
@@ -37,7 +47,7 @@ function ratioOf(rounds, scenario, inFlight) {
 export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, plan }) {
   const line = (cells) =>
     cells
-      .map((text, i) => (i < 1 ? text.padEnd(12) : text.padStart(12)))
+      .map((text, i) => (i < 1 ? text.padEnd(14) : text.padStart(12)))
       .join('')
       .trimEnd();
   const lines = [
@@ -60,6 +70,7 @@ export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, pl
     `of ${poolSize} connections to the database; "in flight" is HTTP connections there, queries handed to the pool here.`,
     `Service: one process, default settings, log at level info into a file. It shares the cores with the database and`,
     `with the process that sends; the floor has only the database beside it.`,
+    `floorBatch100, batch: 100 decisions a statement, 100 a request; the rate is of decisions, the latency of a hundred.`,
     `claimed, completed: an effect of the caller's, its two requests. dispatched: from the request to the recorded outcome,`,
     `with the worker's call to another process in between.`,
     '',

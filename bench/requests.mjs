@@ -14,6 +14,9 @@ export const REPLAY_SET = 500;
 /** So many subjects are taken, and asked for again in turn. */
 export const TAKEN_SUBJECTS = 100;
 
+/** So many decisions a batch has. */
+export const BATCH = 100;
+
 /** Ids have one width, so that every body of a scenario has the same length. */
 const width = (number) => String(number).padStart(9, '0');
 
@@ -50,6 +53,12 @@ function body({ action, subject, serial }) {
 export function freshBody(source, number) {
   const serial = `${source}${width(number)}`;
   return body({ action: 'bench.apply', subject: `C-${serial}`, serial });
+}
+
+/** A batch of content that nobody has sent before. */
+export function batchBody(number) {
+  const bodies = Array.from({ length: BATCH }, (_, i) => freshBody('b', number * BATCH + i));
+  return `{"decisions":[${bodies.join(',')}]}`;
 }
 
 /** New content whose effect is outside: the caller's to run, or the worker's. */

@@ -1,6 +1,7 @@
 // What is measured, and how, is in README.md beside this file.
 import { readSettings } from '#database';
 import { CONNECTIONS, ratesOf, tableOf } from './report.mjs';
+import { BATCH } from './requests.mjs';
 import { Stage } from './stage.mjs';
 
 const USAGE = 'Usage: npm run bench [-- --quick] [--json]\n';
@@ -11,7 +12,7 @@ const FULL = { rounds: 9, seconds: 2, outsideSeconds: 1.5, warmUpSeconds: 4, bud
 const QUICK = { rounds: 2, seconds: 1.1, outsideSeconds: 0.4, warmUpSeconds: 1.7, budgetSeconds: 57 };
 
 /** What is measured in turn. Leases are claimed and then completed: one turn, two scenarios. */
-const TURNS = ['floor', 'created', 'replayed', 'refused', 'leases', 'dispatched'];
+const TURNS = ['floor', 'created', 'floorBatch100', 'batch', 'replayed', 'refused', 'leases', 'dispatched'];
 /** The turns of effects outside are shorter, so that they do not make a run much longer. */
 const OUTSIDE = new Set(['leases', 'dispatched']);
 
@@ -43,6 +44,10 @@ async function measure({ http, floor, service, caller, actions }, turn, inFlight
   switch (turn) {
     case 'floor':
       return { floor: await floor.run('measure', { caller, action: actions['bench.apply'], inFlight, seconds }) };
+    case 'floorBatch100': {
+      const job = { caller, action: actions['bench.apply'], inFlight, seconds, size: BATCH };
+      return { floorBatch100: await floor.run('measure', job) };
+    }
     case 'leases':
       return http.run('measureLeases', { service, inFlight, seconds });
     default:

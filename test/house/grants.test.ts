@@ -33,6 +33,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   sar_filing: ['INSERT', 'SELECT'],
   schema_migration: ['SELECT'],
   tenant: ['INSERT', 'SELECT'],
+  uncopied_entry: ['DELETE', 'INSERT', 'SELECT', 'UPDATE (recorded_in)'],
   unsealed_entry: ['DELETE', 'INSERT', 'SELECT'],
 };
 

@@ -21,6 +21,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   ledger_entry: 'ledger',
   abandoned_decision: 'ledger',
   recorded_decision: 'ledger',
+  uncopied_entry: 'ledger',
   access: 'ledger',
   access_end: 'ledger',
   unsealed_entry: 'log',

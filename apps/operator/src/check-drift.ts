@@ -7,7 +7,7 @@ import { migrate } from '#database';
 import { Attempt, ContentHold, DecisionRecord } from '#decisions';
 import { Dispatch, Effect, Hold } from '#effects';
 import { BoundKey, EndedLease, IdempotencyRecord } from '#idempotency';
-import { AbandonedDecision, AccessEnd, AccessRecord, LedgerEntry, RecordedDecision } from '#ledger';
+import { AbandonedDecision, AccessEnd, AccessRecord, LedgerEntry, RecordedDecision, UncopiedEntry } from '#ledger';
 import { LogKey, LogLeaf, LogTile, LogTree, UnsealedEntry } from '#log';
 
 /**
@@ -31,6 +31,7 @@ const ENTITIES = [
   LedgerEntry,
   AbandonedDecision,
   RecordedDecision,
+  UncopiedEntry,
   AccessRecord,
   AccessEnd,
   UnsealedEntry,

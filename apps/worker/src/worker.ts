@@ -1,13 +1,15 @@
 import { listTenants } from '#access';
 import type { Database, Settings } from '#database';
 import { StoredResponses } from '#idempotency';
-import { Dispatches, type Unfinished } from '#ledger';
+import { Dispatches, ReadingCopy, type Unfinished } from '#ledger';
 import { Sealer, type SealingLag } from '#log';
 import { Dispatcher } from './dispatcher.js';
 import { every, type WorkerLog } from './loop.js';
 import { Sealing } from './sealing.js';
 
 const MS_A_SECOND = 1000;
+/** Rare enough that many entries are copied at once, and so often that few have to be read from where they were recorded. */
+const COPY_INTERVAL_SECONDS = 1;
 
 export interface Worker {
   /** What the last sweep found unfinished. */
@@ -24,6 +26,7 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
   const dispatches = new Dispatches(database, settings);
   const dispatcher = new Dispatcher(dispatches, settings, () => listTenants(database), log);
   const stopping = new AbortController();
+  const readingCopy = new ReadingCopy(database);
   const sealer = new Sealer(database, settings);
   const sealing = new Sealing(sealer, log, stopping.signal);
   let lag: SealingLag = { unsealed: 0, lagSeconds: 0 };
@@ -52,10 +55,16 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     await sealing.round(await listTenants(database));
   }
 
+  /** What lists find of it. */
+  async function copy(): Promise<void> {
+    await readingCopy.copy(await listTenants(database), stopping.signal);
+  }
+
   const running = Promise.all([
     every(settings.pruneIntervalSeconds, log, stopping.signal, prune),
     every(settings.sweepIntervalSeconds, log, stopping.signal, sweep),
     every(settings.sealIntervalMs / MS_A_SECOND, log, stopping.signal, seal),
+    every(COPY_INTERVAL_SECONDS, log, stopping.signal, copy),
     dispatcher.run(database),
   ]);
   return {

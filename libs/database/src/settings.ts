@@ -12,6 +12,8 @@ export interface Settings {
   readonly dataDir: string;
   /** Connections of one process to the database. */
   readonly poolSize: number;
+  /** How many decisions of one tenant may wait in one process until they are recorded; more are refused with `503`. */
+  readonly maxQueuedDecisions: number;
   /** Replaces every action's retention, for trials of expiry. */
   readonly responseRetentionOverrideSeconds: number | null;
   readonly pruneIntervalSeconds: number;
@@ -151,6 +153,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     databaseOwnerUrl: databaseUrl('DATABASE_OWNER_URL'),
     dataDir: resolve(text('DATA_DIR') ?? '.data'),
     poolSize: whole('DATABASE_POOL_SIZE', 1, 1_000) ?? 10,
+    maxQueuedDecisions: whole('MAX_QUEUED_DECISIONS', 1, 1_000_000) ?? 20_000,
     responseRetentionOverrideSeconds: whole('RESPONSE_RETENTION_OVERRIDE_SECONDS', 0, LARGEST_SECONDS),
     pruneIntervalSeconds: whole('PRUNE_INTERVAL_SECONDS', 1, 86_400) ?? 60,
     sweepIntervalSeconds: whole('SWEEP_INTERVAL_SECONDS', 1, 86_400) ?? 5,

@@ -1,7 +1,7 @@
-import { v7 as uuidv7 } from 'uuid';
 import { isReportingPeriod, type Action } from '#actions';
 import type { DecidedEffect, EffectOutcome } from '#effects';
 import { canonicalJson } from '#key';
+import { newId } from './new-id.js';
 import type { Arrival, DecisionRequest } from './decision-request.js';
 import { appliedHead, duplicateSubjectHead, refusalHead } from './response.js';
 
@@ -45,10 +45,10 @@ export function arrivalRow(arrival: Arrival, request: DecisionRequest, ordinal: 
     key_source: request.keySource,
     content_hash: bytea(request.contentSha256.subarray(0, CONTENT_HASH_BYTES)),
     fingerprint: bytea(request.fingerprint),
-    decision_id: uuidv7(),
-    effect_id: uuidv7(),
-    ledger_entry_id: uuidv7(),
-    attempt_id: uuidv7(),
+    decision_id: newId(),
+    effect_id: newId(),
+    ledger_entry_id: newId(),
+    attempt_id: newId(),
     action: request.inputs.action,
     evidence: request.evidence,
     credential_id: arrival.caller.credentialId,

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
 import { Database } from '#database';
 import type { CallOutcome } from '#effects';
 import { sha256 } from '#key';
+import { newId } from './new-id.js';
 import type { Disposition } from './answer.js';
 import { jobOf, type DispatchJob, type JobRow } from './dispatch-job.js';
 import { Leases, type ReportedOutcome } from './leases.js';
@@ -46,7 +46,7 @@ export class Dispatches {
   /** Takes the lease of at most `limit` tries that are due, of hosts that are not busy. */
   async claim(tenant: string, limit: number, busyHosts: readonly string[]): Promise<DispatchJob[]> {
     const claimedAt = performance.now();
-    const attemptIds = Array.from({ length: limit }, () => uuidv7());
+    const attemptIds = Array.from({ length: limit }, () => newId());
     const rows = await this.database.statement<JobRow>(
       `SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS claimed_at_epoch_ms
          FROM claim_dispatch($1, $2, $3, $4, $5)`,
@@ -112,7 +112,7 @@ export class Dispatches {
     pauseMs: number,
     startedAt: number,
   ): Promise<DispatchState> {
-    const attemptId = uuidv7();
+    const attemptId = newId();
     const [row] = await patiently(performance.now() + REPORT_WAIT_MS, ({ lockTimeoutMs }) =>
       this.database.statement<{ state: DispatchState | null }>(
         'SELECT release_dispatch($1, $2, $3, $4, $5, $6, $7, $8, $9) AS state',

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
 import { Database } from '#database';
 import { canonicalJson, sha256, type JsonValue } from '#key';
 import { Problem } from '#problem';
+import { newId } from './new-id.js';
 import {
   LEASE_TIME,
   leaseLostAnswer,
@@ -153,9 +153,9 @@ export class Leases {
     return {
       ...row,
       ordinal: 0,
-      effect_id: uuidv7(),
-      ledger_entry_id: uuidv7(),
-      attempt_id: uuidv7(),
+      effect_id: newId(),
+      ledger_entry_id: newId(),
+      attempt_id: newId(),
       credential_id: arrival.caller.credentialId,
       request_id: arrival.requestId,
       elapsed_ms: performance.now() - arrival.startedAt,

@@ -13,6 +13,7 @@ import {
   type Answer,
   type AnswerRow,
 } from './answer.js';
+import { Backlog } from './backlog.js';
 import type { Arrival, DecisionRequest } from './decision-request.js';
 import { recordAround } from './record-around.js';
 import { LEDGER_SETTINGS, type LedgerSettings } from './ledger-settings.js';
@@ -29,8 +30,11 @@ const CLAIMED = 202;
 const UNDER_WAY = 3;
 /** How many of them a statement may carry. */
 const MOST_TOGETHER = 64;
-/** One that has to wait for a twin must not hold up its neighbours: they part, and each goes on alone. */
-const COMPANY_LOCK_TIMEOUT_MS = 10;
+/**
+ * One that has to wait for a twin must not hold up its neighbours: they part, and each goes on alone. Long enough for the waits of
+ * statements that only stand in each other's way, as while a table grows: parting for these would cost more than they do.
+ */
+const COMPANY_LOCK_TIMEOUT_MS = 50;
 
 interface Gathered {
   readonly arrival: Arrival;
@@ -41,6 +45,7 @@ interface Gathered {
 @Injectable()
 export class Ledger {
   private readonly logger = new Logger(Ledger.name);
+  private readonly backlog: Backlog;
   private readonly gatherers = new Map<string, Gatherer<Gathered, Answer | Problem | 'alone'>>();
 
   constructor(
@@ -48,13 +53,15 @@ export class Ledger {
     private readonly inventory: Inventory,
     private readonly handlers: EffectHandlers,
     @Inject(LEDGER_SETTINGS) private readonly settings: LedgerSettings,
-  ) {}
+  ) {
+    this.backlog = new Backlog(settings.maxQueuedDecisions);
+  }
 
   /**
    * Records a decision with its effect, or finds what was recorded.
    *
    * @param patience how long it waits for whoever holds the key, and for the worker to bring its own effect about
-   * @throws Problem `unknown-action`, `validation-failed`: nothing was recorded
+   * @throws Problem `unknown-action`, `validation-failed`, `unavailable`: nothing was recorded
    */
   async record(arrival: Arrival, request: DecisionRequest, patience: Patience): Promise<Answer> {
     const [answer] = await this.recordAll(arrival, [request], patience);
@@ -72,10 +79,16 @@ export class Ledger {
     const deadline = performance.now() + outcomeMs;
     const actions = await this.inventory.all(arrival.caller.tenant);
     const plans = requests.map((request, ordinal) => this.plan(arrival, request, ordinal, actions));
-    const twinDeadline = performance.now() + twinMs;
-    const answers: (Answer | Problem)[] = [];
-    for (const run of consecutive(plans)) answers.push(...(await this.runInCompany(arrival, run, twinDeadline)));
+    const answers = await this.backlog.during(arrival.caller.tenant, plans.length, () =>
+      this.runAll(arrival, plans, performance.now() + twinMs),
+    );
     return this.listenOn(arrival, plans, answers, deadline);
+  }
+
+  private async runAll(arrival: Arrival, plans: readonly Plan[], deadline: number): Promise<(Answer | Problem)[]> {
+    const answers: (Answer | Problem)[] = [];
+    for (const run of consecutive(plans)) answers.push(...(await this.runInCompany(arrival, run, deadline)));
+    return answers;
   }
 
   /** A single declarative decision shares a statement with those of its tenant that arrive meanwhile. */

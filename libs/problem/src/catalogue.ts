@@ -172,7 +172,7 @@ export const PROBLEMS = {
   },
   unavailable: {
     status: 503,
-    title: 'What the answer depends on cannot be reached',
+    title: 'What the answer depends on cannot be reached, or has too much to do',
     retryable: true,
     advice:
       'Send the same request with the same key again after a pause. Whether or not the first one was recorded, it is recorded once.',

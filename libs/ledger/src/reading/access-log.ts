@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#database';
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '../new-id.js';
 import { Parameters } from './parameters.js';
 import { whereOf } from './filters.js';
 import { RECORDED, type Source } from './source.js';
@@ -65,12 +65,12 @@ export class AccessLog {
 
   /** Records a reading whose rows are at hand, and is durable when it returns. */
   async note(access: Access, rows: number): Promise<void> {
-    await this.write(access, uuidv7(), rows);
+    await this.write(access, newId(), rows);
   }
 
   /** Records that a reading begins, and is durable when it returns. Gives what `end` is told. */
   async begin(access: Access): Promise<string> {
-    const accessId = uuidv7();
+    const accessId = newId();
     await this.write(access, accessId, null);
     return accessId;
   }

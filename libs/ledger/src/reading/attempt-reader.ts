@@ -4,7 +4,7 @@ import { asksOfDecision, ATTEMPT_FILTERS, DECISION_FILTERS, whereOf, type Attemp
 import { countedOf, countSql, groupsByDecision, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
 import { lookForFew, lookForMany } from './settings.js';
-import { DECISIONS, RECORDED, type Source } from './source.js';
+import { ALL_RECORDED, DECISIONS, RECORDED, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging, type Walk, type Walked } from './walk.js';
 
 /** One arrival of a request for a key. */
@@ -153,7 +153,10 @@ const lookThrough =
   (parameters) => {
     const named = decisionsOf(filters, parameters, ' AND f.decision_id = c.named')
       // Recorded decisions are many: OFFSET 0 keeps PostgreSQL from gathering them all for the few rows near at hand.
-      .map((decision, index) => `EXISTS (${decision}${most !== null && index === 0 ? ' OFFSET 0' : ''})`);
+      .map(
+        (decision, index) =>
+          `EXISTS (${decision}${most !== null && ALL_RECORDED.some((source) => source === DECISIONS[index]) ? ' OFFSET 0' : ''})`,
+      );
     return {
       sources: [EVERY],
       conditionOf: conditionsOf(only(filters, isOwn), parameters),

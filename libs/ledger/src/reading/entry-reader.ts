@@ -5,7 +5,7 @@ import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { DECISION_OF_ENTRY, LEAF_MEMBERS, LEAF_OF_ENTRY, SALTS } from './leaf-members.js';
 import { Parameters } from './parameters.js';
 import { lookForFew } from './settings.js';
-import { RECORDED, type Source } from './source.js';
+import { ALL_RECORDED, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
 /** The members of an entry's leaf, its place in the log, and the salts of its digests. */
@@ -15,7 +15,7 @@ export type EntryView = Record<string, unknown> & { ledgerEntryId: string };
 const ENTRY_ROW = `json_build_object('v', 1, ${LEAF_MEMBERS}, 'leafIndex', g.leaf_index, 'salts', ${SALTS})`;
 
 /** Entries of the ledger stand in the order of the decisions that they record. */
-const ENTRIES: Source = { ...RECORDED, id: 'f.ledger_entry_id' };
+const ENTRIES: readonly Source[] = ALL_RECORDED.map((source) => ({ ...source, id: 'f.ledger_entry_id' }));
 
 /** Answers questions about the ledger's entries. */
 @Injectable()
@@ -46,7 +46,7 @@ export class EntryReader {
         {
           question,
           parameters,
-          sources: [ENTRIES],
+          sources: ENTRIES,
           isOverMovingRows: true,
           conditionOf: (source) => whereOf(DECISION_FILTERS, filters, source, parameters),
           row: ENTRY_ROW,

@@ -1,6 +1,6 @@
 /**
- * Where decisions are found: those that were recorded, in the copy that the reading side has of them, and the few that have
- * no outcome (yet). Each says in SQL what the filters, the groups and the order ask of it, so that these are defined once.
+ * Where decisions are found: those that were recorded, in the copy that the reading side has of them, or, until the worker has
+ * copied them, where they were recorded; and the few that have no outcome (yet). Each says in SQL what the filters, the groups and the order ask of it, so that these are defined once.
  */
 export interface Source {
   readonly from: string;
@@ -48,6 +48,12 @@ export const RECORDED: Source = {
     `f.recorded_at <= ${time} AND (f.recorded_at < ${time} - ${SETTLED} OR ${isVisible(snapshot)})`,
 };
 
+/** The same for what has not been copied yet. */
+const UNCOPIED: Source = { ...RECORDED, from: 'uncopied_decision f' };
+
+/** Every decision that was recorded. */
+export const ALL_RECORDED: readonly Source[] = [RECORDED, UNCOPIED];
+
 const UNFINISHED: Source = {
   from: `idempotency_record i
       JOIN decision_record f ON f.tenant_id = i.tenant_id AND f.decision_id = i.decision_id`,
@@ -76,13 +82,13 @@ const ABANDONED: Source = {
 };
 
 /** Every decision is in one of these, and at any moment in no two. */
-export const DECISIONS: readonly Source[] = [RECORDED, UNFINISHED, ABANDONED];
+export const DECISIONS: readonly Source[] = [...ALL_RECORDED, UNFINISHED, ABANDONED];
 
 /** What was unfinished when a walk began and has an outcome by now: it keeps the place that it had then. */
-export const RECORDED_SINCE: Source = {
-  ...RECORDED,
-  where: `${RECORDED.where} AND f.received_at <> f.recorded_at`,
+export const RECORDED_SINCE: readonly Source[] = ALL_RECORDED.map((source) => ({
+  ...source,
+  where: `${source.where} AND f.received_at <> f.recorded_at`,
   at: 'f.received_at',
   asOf: (snapshot, time) =>
     `f.recorded_at >= ${time} - ${SETTLED} AND f.received_at <= ${time} AND NOT ${isVisible(snapshot)}`,
-};
+}));

@@ -28,7 +28,7 @@ export interface Walk {
   readonly parameters: Parameters;
   /** Where rows are found; `since`, where what has moved since the walk began is found at its old place. */
   readonly sources: readonly Source[];
-  readonly since?: Source;
+  readonly since?: readonly Source[];
   /** Whether a row may move while one walks: then the walk keeps to what was there when it began. */
   readonly isOverMovingRows: boolean;
   readonly conditionOf: (source: Source) => string;
@@ -68,7 +68,7 @@ export function cursorOf(question: readonly unknown[], { order, cursor }: Paging
  */
 export async function walk<Row>(
   tx: Transaction,
-  { question, parameters, sources, since, isOverMovingRows, conditionOf, row, joins, sieve, size = '0' }: Walk,
+  { question, parameters, sources, since = [], isOverMovingRows, conditionOf, row, joins, sieve, size = '0' }: Walk,
   { order, limit }: Paging,
   from: Cursor | null,
 ): Promise<Walked<Row>[]> {
@@ -82,7 +82,7 @@ export async function walk<Row>(
       : [`${parameters.add(from.position.at)}::timestamptz`, `${parameters.add(from.position.id)}::uuid`];
   const [isAfter, isFrom] = order === 'asc' ? ['>', '>='] : ['<', '<='];
   const inOrder = `ORDER BY 2 ${order}, 1 ${order}`;
-  const found = [...sources, ...(asOf === null || since === undefined ? [] : [since])].map((source) => {
+  const found = [...sources, ...(asOf === null ? [] : since)].map((source) => {
     const rows = `SELECT ${source.id} AS id, ${source.at} AS at${sieve === undefined ? '' : `, ${sieve.column} AS named`} FROM ${source.from}
          WHERE ${source.where}${conditionOf(source)}
            ${time === undefined || snapshot === undefined ? '' : `AND ${source.asOf(snapshot, time)}`}

@@ -33,12 +33,16 @@ export async function closedLoop(lanes, seconds, next) {
   }
 
   await Promise.all(lanes.map(drive));
-  latencies_ms.sort((a, b) => a - b);
   return {
     perSecond: (latencies_ms.length * 1000) / ((ranOut ? lastAnsweredAt : end) - begin),
-    p50Ms: percentile(latencies_ms, 0.5),
-    p99Ms: percentile(latencies_ms, 0.99),
+    ...percentilesOf(latencies_ms),
   };
+}
+
+/** In milliseconds, as they are given. */
+export function percentilesOf(latencies_ms) {
+  const sorted = latencies_ms.toSorted((a, b) => a - b);
+  return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99) };
 }
 
 /** Nearest rank. */

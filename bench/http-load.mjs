@@ -1,5 +1,6 @@
 // A process of its own that sends decisions over HTTP. Jobs come from its parent as messages, results go back.
-import { closedLoop } from './closed-loop.mjs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closedLoop, percentilesOf } from './closed-loop.mjs';
 import { Connection } from './connection.mjs';
 import { serveJobs } from './jobs.mjs';
 import {
@@ -36,7 +37,10 @@ const COMPLETED = { status: 200, isReplay: false };
 /** So many connections record what the scenarios need beforehand. */
 const PREPARING = 16;
 
-const sent = { created: 0, batch: 0, replayed: 0, refused: 0, claimed: 0, dispatched: 0 };
+const sent = { created: 0, batch: 0, replayed: 0, refused: 0, claimed: 0, dispatched: 0, sealed: 0 };
+
+/** A probe pauses so long at most, and at random: it must not keep step with the rounds of the worker. */
+const LONGEST_PAUSE_MS = 1_000;
 
 function requestText({ host, token }, body, { path = '', headers = '' } = {}) {
   return (
@@ -109,4 +113,49 @@ function completionText(service, answer, number) {
   return requestText(service, completionBody(lease.token, number), { path: `/${decisionId}/completion` });
 }
 
-serveJobs({ prepare, measure, measureLeases });
+/**
+ * How long a decision that was answered waits for its receipt: each probe records one, asks for its receipt until there is
+ * one, and pauses.
+ *
+ * @param beside so many connections record decisions meanwhile, without a pause
+ */
+async function measureSealed({ service, probes, beside, seconds }) {
+  const [busy, quiet] = [await openAll(service.url, beside), await openAll(service.url, probes)];
+  const expected = SCENARIOS.created;
+  const load = drive(busy, seconds, expected, () => requestText(service, expected.body(sent.created++)));
+  const latencies_ms = [];
+  const end = performance.now() + seconds * 1000;
+  const probe = async (connection) => {
+    while (performance.now() < end) {
+      await sleep(Math.random() * LONGEST_PAUSE_MS);
+      latencies_ms.push(await untilSealed(service, connection));
+    }
+  };
+  const [created] = await Promise.all([load, ...quiet.map(probe)]);
+  for (const connection of [...busy, ...quiet]) connection.close();
+  return { perSecond: created.perSecond, ...percentilesOf(latencies_ms), count: latencies_ms.length };
+}
+
+/** @returns the milliseconds from the answer to a new decision to its receipt, which a checkpoint comes with */
+async function untilSealed(service, connection) {
+  const text = requestText(service, freshBody('s', sent.sealed++));
+  const answer = await sendChecked(connection, text, SCENARIOS.created);
+  const answeredAt = performance.now();
+  const { ledgerEntryId } = JSON.parse(answer.text.slice(answer.text.indexOf('\r\n\r\n')));
+  const path = `/v1/log/proofs/inclusion?ledgerEntryId=${ledgerEntryId}`;
+  await sendChecked(connection, getText(service, path, 'prefer: wait=30\r\n'), { status: 200, isReplay: false });
+  return performance.now() - answeredAt;
+}
+
+const getText = ({ host, token }, path, headers) =>
+  `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${token}\r\n${headers}\r\n`;
+
+/** Of one decision, recorded now, how long it waits for its receipt: after a load, how far sealing is behind. */
+async function measureLag({ service }) {
+  const [connection] = await openAll(service.url, 1);
+  const lagMs = await untilSealed(service, connection);
+  connection.close();
+  return { lagMs };
+}
+
+serveJobs({ prepare, measure, measureLeases, measureSealed, measureLag });

@@ -15,13 +15,13 @@ export const CONNECTIONS = [1, 16, 64];
 
 const MEASURES = ['perSecond', 'p50Ms', 'p99Ms'];
 
-function median(numbers) {
+export function median(numbers) {
   const sorted = numbers.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-const rounded = (number, digits) => Math.round(number * 10 ** digits) / 10 ** digits;
+export const rounded = (number, digits) => Math.round(number * 10 ** digits) / 10 ** digits;
 
 /** The median of each measure over the rounds of each cell. `rounds`: `{ scenario, inFlight, perSecond, p50Ms, p99Ms }`. */
 export function ratesOf(rounds) {
@@ -44,6 +44,12 @@ function ratioOf(rounds, scenario, inFlight) {
   return median([...pairs].map((round) => rate(scenario, round).perSecond / rate('floor', round).perSecond));
 }
 
+/** Where it ran, without which a rate says nothing. */
+export const machineLines = (server) => [
+  `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, ${rounded(totalmem() / 2 ** 30, 0)} GiB; ${platform()} ${arch()}`,
+  `Node ${process.versions.node}; PostgreSQL ${server.version} (fsync ${server.fsync}, synchronous_commit ${server.synchronousCommit})`,
+];
+
 export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, plan }) {
   const line = (cells) =>
     cells
@@ -51,8 +57,7 @@ export function tableOf({ rounds, rates, residentMegabytes, server, poolSize, pl
       .join('')
       .trimEnd();
   const lines = [
-    `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores, ${rounded(totalmem() / 2 ** 30, 0)} GiB; ${platform()} ${arch()}`,
-    `Node ${process.versions.node}; PostgreSQL ${server.version} (fsync ${server.fsync}, synchronous_commit ${server.synchronousCommit})`,
+    ...machineLines(server),
     `Medians of ${new Set(rounds.map(({ round }) => round)).size} rounds of ${plan.seconds} s (effects outside: ${plan.outsideSeconds} s), in turn`,
     '',
     line(['', 'in flight', 'per second', 'p50 ms', 'p99 ms', 'of floor']),

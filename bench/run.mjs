@@ -2,6 +2,7 @@
 import { readSettings } from '#database';
 import { CONNECTIONS, ratesOf, tableOf } from './report.mjs';
 import { BATCH } from './requests.mjs';
+import { benchSealing } from './sealing.mjs';
 import { Stage } from './stage.mjs';
 
 const USAGE = 'Usage: npm run bench [-- --quick] [--json]\n';
@@ -21,8 +22,9 @@ const WARM_UP_IN_FLIGHT = 64;
 
 const startedAt = performance.now();
 const arguments_ = process.argv.slice(2);
-const isJson = arguments_.includes('--json');
-const plan = arguments_.includes('--quick') ? QUICK : FULL;
+const OPTIONS = ['--sealing', '--quick', '--json'];
+const [isSealing, isQuick, isJson] = OPTIONS.map((option) => arguments_.includes(option));
+const plan = isQuick ? QUICK : FULL;
 
 const say = (text) => void process.stderr.write(`${text}\n`);
 
@@ -80,13 +82,24 @@ async function measureRounds(staged) {
   return results;
 }
 
-const unknown = arguments_.filter((argument) => argument !== '--quick' && argument !== '--json');
+const unknown = arguments_.filter((argument) => !OPTIONS.includes(argument));
 if (unknown.length > 0) {
   say(`There is no option ${unknown.join(' ')}\n${USAGE}`);
   process.exit(2);
 }
 
-const stage = new Stage();
+const stages = [];
+/** All of them, whatever fails with one of them. */
+const endAll = async () => {
+  const ends = await Promise.allSettled(stages.map((stage) => stage.end()));
+  const failures = ends.filter(({ status }) => status === 'rejected').map(({ reason }) => reason);
+  if (failures.length > 0) throw new AggregateError(failures, 'Not everything could be cleaned up');
+};
+function newStage() {
+  const stage = new Stage();
+  stages.push(stage);
+  return stage;
+}
 let interruption = 0;
 for (const [signal, number] of [
   ['SIGINT', 2],
@@ -95,16 +108,18 @@ for (const [signal, number] of [
 ]) {
   process.on(signal, () => {
     interruption ||= 128 + number;
-    stage.end().finally(() => process.exit(interruption));
+    endAll().finally(() => process.exit(interruption));
   });
 }
 
 try {
-  const output = await bench(stage);
-  await stage.end();
+  const { poolSize } = readSettings({});
+  const begin = (settings) => newStage().begin(poolSize, settings);
+  const output = isSealing ? await benchSealing({ begin, isQuick, isJson, say }) : await bench(newStage());
+  await endAll();
   process.stdout.write(output);
 } catch (error) {
-  await stage.end().catch(say);
+  await endAll().catch(say);
   if (interruption === 0) say(error instanceof Error ? error.stack : String(error));
   process.exitCode = interruption || 1;
 }

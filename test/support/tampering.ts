@@ -183,10 +183,15 @@ export class Copy {
     return clientsOf(this.service.url, this.tokens);
   }
 
-  /** Gathers a bundle over HTTP and runs the verifier on it, with a checkpoint kept from earlier. */
-  async verify(earlier: 'early' | 'late' = 'late'): Promise<Verified> {
+  /**
+   * Gathers a bundle over HTTP and runs the verifier on it, with a checkpoint kept from earlier.
+   *
+   * @param add puts more into the bundle's folder than was gathered
+   */
+  async verify(earlier: 'early' | 'late' = 'late', add?: (bundle: string) => Promise<void>): Promise<Verified> {
     const bundle = mkdtempSync(join(this.folder, 'bundle-'));
     await gatherBundle((await this.serve()).auditor, bundle, Object.keys(ACTIONS));
+    await add?.(bundle);
     return runProgram('bundle', bundle, ...this.original.kept(earlier));
   }
 

@@ -161,7 +161,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     logOrigin: origin('LOG_ORIGIN') ?? 'decision-ledger.local',
     logSigningKey: text('LOG_SIGNING_KEY'),
     logPreviousSigningKey: text('LOG_PREVIOUS_SIGNING_KEY'),
-    sealIntervalMs: whole('SEAL_INTERVAL_MS', 10, 60_000) ?? 500,
+    sealIntervalMs: whole('SEAL_INTERVAL_MS', 10, 3_600_000) ?? 500,
     secret: (name: string) =>
       own.has(name) || DATABASE_VARIABLE.test(name) ? undefined : env[name]?.trim() || undefined,
     identityProvider: identityProvider(),

@@ -30,7 +30,7 @@ export {
   type Counted,
   type GroupName,
 } from './reading/groups.js';
-export { leafMembers } from './reading/leaf-members.js';
+export { leavesOf, recordedAt } from './reading/leaf-members.js';
 export { ReadingCopy } from './reading/reading-copy.js';
 export { RecordedDecision } from './reading/recorded-decision.entity.js';
 export { UncopiedEntry } from './reading/uncopied-entry.entity.js';

@@ -12,7 +12,7 @@ import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 export type EntryView = Record<string, unknown> & { ledgerEntryId: string };
 
 /** The entry as its leaf has it, and beside it what is no part of the leaf. */
-const ENTRY_ROW = `json_build_object('v', 1, ${LEAF_MEMBERS}, 'leafIndex', g.leaf_index, 'salts', ${SALTS})`;
+const ENTRY_ROW = `json_build_object(${LEAF_MEMBERS}, 'leafIndex', g.leaf_index, 'salts', ${SALTS})`;
 
 /** Entries of the ledger stand in the order of the decisions that they record. */
 const ENTRIES: readonly Source[] = ALL_RECORDED.map((source) => ({ ...source, id: 'f.ledger_entry_id' }));

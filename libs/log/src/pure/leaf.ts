@@ -100,12 +100,7 @@ export const LEAF_MEMBERS: readonly string[] = Object.keys(LEAF_SHAPES);
  * @throws LogError if a member is missing, is not what it should be, or is none of a leaf's
  */
 export function leafBytes(leaf: Leaf): Buffer {
-  return leafBytesOf({ ...leaf, subject: { ...leaf.subject }, model: { ...leaf.model } });
-}
-
-/** The same of members that were read as JSON, and may be anything. */
-export function leafBytesOf(members: JsonObject): Buffer {
-  const object: JsonObject = { ...members, v: VERSION };
+  const object: JsonObject = { ...leaf, subject: { ...leaf.subject }, model: { ...leaf.model }, v: VERSION };
   if (!isLeafObject(object)) throw new LogError(`These are not the members of a leaf.${wrongMember(object)}`);
   const bytes = Buffer.from(canonicalJson(object));
   if (bytes.length > MAX_ENTRY_BYTES) throw new LogError(`A leaf of ${bytes.length} bytes fits no bundle.`);

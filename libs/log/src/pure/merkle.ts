@@ -35,6 +35,13 @@ export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(node);
 }
 
+/** Hashes that stand one after the other, one by one. */
+export function split(hashes: Buffer): Buffer[] {
+  return Array.from({ length: hashes.length / HASH_BYTES }, (_, at) =>
+    hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES),
+  );
+}
+
 /** The root of the perfect subtree over 2^n hashes that stand one after the other. */
 export function perfectRoot(hashes: Uint8Array): Uint8Array {
   if (hashes.length === HASH_BYTES) return hashes;

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Database, type Transaction } from '#database';
-import { leafMembers } from '#ledger';
+import { recordedAt } from '#ledger';
 import { Problem, validationFailed } from '#problem';
 import { encodeEntries } from '../pure/entry-bundle.js';
 import { leafHash } from '../pure/merkle.js';
 import { parseNote } from '../pure/note.js';
 import { TILE_WIDTH, tileWidth, type Tile } from '../pure/tile.js';
 import { consistencyProof, inclusionProof } from '../pure/tree-proof.js';
-import { signedTree, tilesOf } from './stored-tree.js';
+import { LogDamaged } from './log-damaged.js';
+import { isWaiting, signedTree, tilesOf } from './stored-tree.js';
 
 /** That an entry is in the log, proved against the checkpoint that comes with it. */
 export interface InclusionProof {
@@ -26,9 +27,14 @@ const FIRST_CHECKPOINT_MS = 5_000;
 
 const NOT_PUBLISHED = 'No worker has signed the log of this tenant yet. Is one running?';
 
-/** Answers questions about the log. Everything is answered for the last checkpoint, and nothing for what goes beyond it. */
+/**
+ * Answers questions about the log. Everything is answered for the last checkpoint, and nothing for what goes beyond it. What
+ * the database has lost of that is answered with Problem `internal`, which names it.
+ */
 @Injectable()
 export class LogReader {
+  private readonly logger = new Logger(LogReader.name);
+
   constructor(private readonly database: Database) {}
 
   /** The last checkpoint: a signed note. @throws Problem `unavailable` if no worker comes to sign the first one */
@@ -53,7 +59,7 @@ export class LogReader {
   /** The bytes of a tile of hashes, or of a bundle of entries. @throws Problem `not-found` for one beyond the checkpoint */
   async tile(tenant: string, tile: Tile): Promise<Buffer> {
     const { level, index, width } = tile;
-    const bytes = await this.database.transaction(tenant, async (tx) => {
+    const bytes = await this.read(tenant, async (tx) => {
       const tree = await signedTree(tx, tenant);
       if (tree === null || width > tileWidth(tree.size, level, index)) return undefined;
       if (level === 'entries') return entryBundle(tx, tenant, index, width);
@@ -73,7 +79,7 @@ export class LogReader {
   async inclusion(tenant: string, ledgerEntryId: string, waitMs: number): Promise<InclusionProof> {
     const deadline = performance.now() + waitMs;
     for (;;) {
-      const proof = await this.database.transaction(tenant, (tx) => inclusionIn(tx, tenant, ledgerEntryId));
+      const proof = await this.read(tenant, (tx) => inclusionIn(tx, tenant, ledgerEntryId));
       if (proof !== null) return proof;
       if (performance.now() >= deadline)
         throw new Problem('not-sealed', 'The entry is recorded, and no checkpoint covers it yet.', {
@@ -95,6 +101,17 @@ export class LogReader {
     });
   }
 
+  /** Nothing is answered from the rest of what is damaged. Whoever asked cannot mend it, so the operator is told too. */
+  private async read<T>(tenant: string, work: (tx: Transaction) => Promise<T>): Promise<T> {
+    try {
+      return await this.database.transaction(tenant, work);
+    } catch (error) {
+      if (!(error instanceof LogDamaged)) throw error;
+      this.logger.error(`The tenant ${tenant}: ${error.message} See "When the log stops" in docs/operating.md.`);
+      throw new Problem('internal', error.message);
+    }
+  }
+
   /** Reads beside the last checkpoint, and waits for the first one. */
   private async published<T>(
     tenant: string,
@@ -102,7 +119,7 @@ export class LogReader {
   ): Promise<T> {
     const deadline = performance.now() + FIRST_CHECKPOINT_MS;
     for (;;) {
-      const found = await this.database.transaction(tenant, async (tx) => {
+      const found = await this.read(tenant, async (tx) => {
         const tree = await signedTree(tx, tenant);
         return tree === null ? null : { value: await read(tx, tree) };
       });
@@ -116,10 +133,7 @@ export class LogReader {
 
 async function inclusionIn(tx: Transaction, tenant: string, ledgerEntryId: string): Promise<InclusionProof | null> {
   const tree = await signedTree(tx, tenant);
-  const [sealed] = await tx.query<{ index: number; leaf: string }[]>(
-    'SELECT leaf_index::double precision AS index, leaf FROM log_leaf WHERE tenant_id = $1 AND ledger_entry_id = $2',
-    [tenant, ledgerEntryId],
-  );
+  const sealed = await leafOf(tx, tenant, ledgerEntryId);
   if (tree !== null && sealed !== undefined && sealed.index < tree.size)
     return {
       leafIndex: sealed.index,
@@ -128,15 +142,39 @@ async function inclusionIn(tx: Transaction, tenant: string, ledgerEntryId: strin
       hashes: await inclusionProof(sealed.index, tree.size, tilesOf(tx, tenant)),
       checkpoint: tree.checkpoint,
     };
-  if (sealed === undefined && (await leafMembers(tx, tenant, [ledgerEntryId])).length === 0)
-    throw new Problem('not-found', 'There is no such ledger entry.');
+  if (sealed !== undefined) return null;
+  const at = await recordedAt(tx, tenant, ledgerEntryId);
+  if (at === null) throw new Problem('not-found', 'There is no such ledger entry.');
+  // Its mark goes in the transaction in which its leaf comes, so one of the two is there, asked in this order.
+  const isSound =
+    (await isWaiting(tx, tenant, ledgerEntryId, at)) || (await leafOf(tx, tenant, ledgerEntryId)) !== undefined;
+  if (!isSound) throw new LogDamaged(`entry ${ledgerEntryId} has no leaf, and does not wait for one either`);
   return null;
 }
 
-async function entryBundle(tx: Transaction, tenant: string, index: number, width: number): Promise<Buffer> {
-  const rows = await tx.query<{ leaf: string }[]>(
-    `SELECT leaf FROM log_leaf WHERE tenant_id = $1 AND leaf_index >= $2::bigint AND leaf_index < $2::bigint + $3 ORDER BY leaf_index`,
-    [tenant, index * TILE_WIDTH, width],
+async function leafOf(
+  tx: Transaction,
+  tenant: string,
+  ledgerEntryId: string,
+): Promise<{ index: number; leaf: string } | undefined> {
+  const [sealed] = await tx.query<{ index: number; leaf: string }[]>(
+    'SELECT leaf_index::double precision AS index, leaf FROM log_leaf WHERE tenant_id = $1 AND ledger_entry_id = $2',
+    [tenant, ledgerEntryId],
   );
+  return sealed;
+}
+
+async function entryBundle(tx: Transaction, tenant: string, index: number, width: number): Promise<Buffer> {
+  const first = index * TILE_WIDTH;
+  const rows = await tx.query<{ index: number; leaf: string }[]>(
+    `SELECT leaf_index::double precision AS index, leaf FROM log_leaf
+      WHERE tenant_id = $1 AND leaf_index >= $2::bigint AND leaf_index < $2::bigint + $3 ORDER BY leaf_index`,
+    [tenant, first, width],
+  );
+  if (rows.length < width) {
+    const there = new Set(rows.map(({ index: leafIndex }) => leafIndex));
+    const lacking = Array.from({ length: width }, (_, at) => first + at).find((leafIndex) => !there.has(leafIndex));
+    throw LogDamaged.of({ level: 'entries', index, width }, `lacks entry ${lacking}`);
+  }
   return encodeEntries(rows.map(({ leaf }) => Buffer.from(leaf)));
 }

@@ -1,16 +1,16 @@
 import type { Database, Transaction } from '#database';
-import { leafMembers } from '#ledger';
 import { readCheckpoint, signCheckpoint } from '../pure/checkpoint.js';
 import { edgeRoot, grow, type Edge } from '../pure/edge.js';
-import { leafBytesOf } from '../pure/leaf.js';
+import { readLeaf } from '../pure/leaf.js';
 import { LogError } from '../pure/log-error.js';
 import { isEqual, leafHash } from '../pure/merkle.js';
 import { parseNote } from '../pure/note.js';
 import { formatVerifierKey, type SignerKey } from '../pure/note-key.js';
 import { treeRoot } from '../pure/tree-proof.js';
+import { LogDamaged } from './log-damaged.js';
 import { LogStopped } from './log-stopped.js';
 import { SigningKeys, type LogSettings } from './signing-keys.js';
-import { appendLeaves, edgeIn, holdTree, takeUnsealed, tilesOf, writeTiles, type StoredTree } from './stored-tree.js';
+import { edgeIn, holdTree, placeUnsealed, tilesOf, writeTiles, type StoredTree } from './stored-tree.js';
 import { Witness, type TreeHead } from './witness.js';
 
 /** Enough to be fast, and so few that no transaction is long. */
@@ -78,19 +78,18 @@ export class Sealer {
     const tree = await holdTree(tx, tenant);
     if (tree === null) return 0;
     await this.check(tx, tenant, tree);
-    const ids = await takeUnsealed(tx, tenant, BATCH);
-    if (ids.length === 0) return 0;
-    const leaves = (await leafMembers(tx, tenant, ids)).map(leafBytesOf);
-    if (leaves.length !== ids.length) throw new LogStopped(tenant, 'an entry that was to be sealed is not there.');
-    const { edge, tiles } = grow(await edgeOfTree(tx, tenant, tree), leaves.map(leafHash));
-    await appendLeaves(tx, tenant, tree.size, ids, leaves);
+    const { taken, hashes, sample } = await placeUnsealed(tx, tenant, tree.size, BATCH);
+    if (taken === 0) return 0;
+    if (hashes.length !== taken) throw new LogStopped(tenant, 'an entry that was to be sealed is not there.');
+    lookAt(sample, hashes[0]);
+    const { edge, tiles } = grow(await edgeOfTree(tx, tenant, tree), hashes);
     await writeTiles(tx, tenant, tiles);
     await tx.query('UPDATE log_tree SET tree_size = $2, root = $3 WHERE tenant_id = $1', [
       tenant,
       edge.size,
       edgeRoot(edge),
     ]);
-    return ids.length;
+    return taken;
   }
 
   private async sign(tx: Transaction, tenant: string): Promise<void> {
@@ -143,9 +142,21 @@ export class Sealer {
   }
 }
 
+/**
+ * What is sealed is sealed for good. What an entry may be, the constraints of its columns say; that its leaf is made of it as
+ * everybody else will read it is seen by one leaf of each batch, as the verifier reads it.
+ *
+ * @throws LogError if it is no leaf, or has another hash
+ */
+function lookAt(sample: string | null, hash: Uint8Array | undefined): void {
+  const bytes = Buffer.from(sample ?? '');
+  readLeaf(bytes);
+  if (hash === undefined || !isEqual(leafHash(bytes), hash)) throw new LogError('The leaf has another hash.');
+}
+
 /** The edge of the tree, by which it grows. */
 async function edgeOfTree(tx: Transaction, tenant: string, tree: StoredTree): Promise<Edge> {
-  const edge = await edgeIn(tx, tenant, tree.size).catch(nullIfTooShort);
+  const edge = await edgeIn(tx, tenant, tree.size).catch(nullIfDamaged);
   if (edge === null || !isEqual(edgeRoot(edge), tree.root))
     throw new LogStopped(tenant, 'its tiles do not give the root that it has.');
   return edge;
@@ -153,7 +164,7 @@ async function edgeOfTree(tx: Transaction, tenant: string, tree: StoredTree): Pr
 
 async function isBeginning(tx: Transaction, tenant: string, tree: StoredTree, head: TreeHead): Promise<boolean> {
   if (head.size === tree.size) return isEqual(tree.root, head.root);
-  const root = await treeRoot(head.size, tilesOf(tx, tenant)).catch(nullIfTooShort);
+  const root = await treeRoot(head.size, tilesOf(tx, tenant)).catch(nullIfDamaged);
   return root !== null && isEqual(root, head.root);
 }
 
@@ -164,8 +175,8 @@ function isSignedBy(checkpoint: string | null, signers: readonly SignerKey[]): b
   return ids(parseNote(checkpoint).signatures) === ids(signers);
 }
 
-/** What comes of a tile that has not the hashes that it should have. */
-function nullIfTooShort(error: unknown): null {
-  if (error instanceof RangeError) return null;
+/** What comes of tiles that are not there. */
+function nullIfDamaged(error: unknown): null {
+  if (error instanceof LogDamaged) return null;
   throw error;
 }

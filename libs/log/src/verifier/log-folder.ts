@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { decodeEntries } from '../pure/entry-bundle.js';
 import { LogError } from '../pure/log-error.js';
-import { HASH_BYTES, leafHash } from '../pure/merkle.js';
+import { HASH_BYTES, leafHash, split } from '../pure/merkle.js';
 import { TILE_WIDTH, tilePath, tileWidth } from '../pure/tile.js';
 import { readIfThere } from './files.js';
 
@@ -68,11 +68,4 @@ function placed(entries: readonly Buffer[], hashes: readonly Buffer[]): Entries 
   const hex = (hash: Uint8Array): string => Buffer.from(hash).toString('hex');
   const byHash = new Map(entries.map((entry) => [hex(leafHash(entry)), entry]));
   return hashes.map((hash) => byHash.get(hex(hash)) ?? null);
-}
-
-/** The hashes of a tile, one by one. */
-export function split(hashes: Buffer): Buffer[] {
-  return Array.from({ length: hashes.length / HASH_BYTES }, (_, at) =>
-    hashes.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES),
-  );
 }

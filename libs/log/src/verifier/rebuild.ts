@@ -1,12 +1,12 @@
 import { EMPTY_EDGE, type Edge, edgeRoot, grow } from '../pure/edge.js';
 import { type Leaf, readLeaf } from '../pure/leaf.js';
 import { LogError } from '../pure/log-error.js';
-import { leafHash } from '../pure/merkle.js';
+import { leafHash, split } from '../pure/merkle.js';
 import { TILE_WIDTH, tileWidth, type WrittenTile } from '../pure/tile.js';
 import type { ActionRules } from './action-rules.js';
 import { Check } from './check.js';
 import { FirstSeen } from './first-seen.js';
-import { type LogFolder, split } from './log-folder.js';
+import type { LogFolder } from './log-folder.js';
 
 /** Where a long run is. */
 export type Progress = (done: number, whole: number, what: string) => void;

@@ -14,7 +14,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 )
 @Check('attempt_evidence_lengths', 'char_length(step_id) BETWEEN 1 AND 255 AND char_length(run_id) BETWEEN 1 AND 255')
 @Index('attempt_by_decision', ['decisionId', 'tenantId'])
-@Index('attempt_by_time', ['tenantId', 'receivedAt', 'attemptId', 'decisionId'])
+@Index('attempt_by_time', ['tenantId', 'receivedAt', 'attemptId', 'decisionId', 'disposition', 'credentialId'])
 @Index('attempt_by_step', ['stepId', 'tenantId', 'receivedAt'], { where: '(step_id IS NOT NULL)' })
 @Index('attempt_by_run', ['runId', 'tenantId', 'receivedAt'], { where: '(run_id IS NOT NULL)' })
 @Index('attempt_by_credential', ['credentialId', 'tenantId', 'receivedAt'])

@@ -4,6 +4,7 @@ import { LIST_MEMBERS, OF_PAGE, type DecisionListRow } from './decision-list-row
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { LEAF_OF_ENTRY, SALTS } from './leaf-members.js';
 import { Parameters } from './parameters.js';
+import { lookForFew } from './settings.js';
 import { DECISIONS, RECORDED_SINCE } from './source.js';
 import { cursorOf, walk, type Paging } from './walk.js';
 
@@ -52,8 +53,9 @@ export class DecisionExport {
     return (async function* () {
       for (;;) {
         const parameters = new Parameters(tenant);
-        const walked = await database.transaction(tenant, (tx) =>
-          walk<Omit<ExportRow, 'cursor'>>(
+        const walked = await database.transaction(tenant, async (tx) => {
+          await lookForFew(tx);
+          return walk<Omit<ExportRow, 'cursor'>>(
             tx,
             {
               question,
@@ -68,8 +70,8 @@ export class DecisionExport {
             },
             { order, limit: ROWS_AT_ONCE, cursor },
             from,
-          ),
-        );
+          );
+        });
         for (const { row, cursor: behind } of walked) yield { ...row, cursor: behind };
         const last = walked.at(-1);
         if (last === undefined) return;

@@ -6,6 +6,7 @@ import { FROM, LIST_ROW, OF_PAGE, type DecisionListRow } from './decision-list-r
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { countedOf, countSql, type Counted, type GroupName } from './groups.js';
 import { Parameters } from './parameters.js';
+import { lookForFew, lookForMany } from './settings.js';
 import { DECISIONS, RECORDED_SINCE, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
@@ -40,8 +41,9 @@ export class DecisionReader {
     const question = ['decisions', tenant, Object.entries(filters).toSorted()];
     const from = cursorOf(question, paging);
     const parameters = new Parameters(tenant);
-    const walked = await this.database.transaction(tenant, (tx) =>
-      walk<DecisionListRow>(
+    const walked = await this.database.transaction(tenant, async (tx) => {
+      await lookForFew(tx);
+      return walk<DecisionListRow>(
         tx,
         {
           question,
@@ -55,8 +57,8 @@ export class DecisionReader {
         },
         paging,
         from,
-      ),
-    );
+      );
+    });
     return pageOf(walked, paging.limit);
   }
 
@@ -65,9 +67,10 @@ export class DecisionReader {
     const parameters = new Parameters(tenant);
     const conditionOf = (source: Source): string => whereOf(DECISION_FILTERS, filters, source, parameters);
     const sql = countSql(DECISIONS, conditionOf, groupBy);
-    const rows = await this.database.transaction(tenant, (tx) =>
-      tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values),
-    );
+    const rows = await this.database.transaction(tenant, async (tx) => {
+      await lookForMany(tx);
+      return tx.query<{ counted: Record<string, unknown> }[]>(sql, parameters.values);
+    });
     return countedOf(rows, groupBy);
   }
 

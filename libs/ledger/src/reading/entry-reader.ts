@@ -4,6 +4,7 @@ import { Problem } from '#problem';
 import { DECISION_FILTERS, whereOf, type DecisionFilters } from './filters.js';
 import { DECISION_OF_ENTRY, LEAF_MEMBERS, LEAF_OF_ENTRY, SALTS } from './leaf-members.js';
 import { Parameters } from './parameters.js';
+import { lookForFew } from './settings.js';
 import { ALL_RECORDED, type Source } from './source.js';
 import { cursorOf, pageOf, walk, type Page, type Paging } from './walk.js';
 
@@ -38,8 +39,9 @@ export class EntryReader {
     const question = ['entries', tenant, Object.entries(filters).toSorted()];
     const from = cursorOf(question, paging);
     const parameters = new Parameters(tenant);
-    const walked = await this.database.transaction(tenant, (tx) =>
-      walk<EntryView>(
+    const walked = await this.database.transaction(tenant, async (tx) => {
+      await lookForFew(tx);
+      return walk<EntryView>(
         tx,
         {
           question,
@@ -52,8 +54,8 @@ export class EntryReader {
         },
         paging,
         from,
-      ),
-    );
+      );
+    });
     return pageOf(walked, paging.limit);
   }
 }

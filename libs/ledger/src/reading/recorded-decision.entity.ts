@@ -11,19 +11,21 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 )
 @Index('recorded_decision_by_time', ['tenantId', 'recordedAt', 'decisionId'])
 @Index('recorded_decision_once_in_flight', ['tenantId', 'recordedAt'], { where: '(received_at <> recorded_at)' })
-@Index('recorded_decision_by_action', ['action', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_action_version', ['actionVersion', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_subject', ['subjectId', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_subject_type', ['subjectType', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_model', ['modelId', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_model_version', ['modelVersion', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_prompt_template', ['promptTemplateSha256', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_retrieval_snapshot', ['retrievalSnapshotId', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_policy', ['policyVersion', 'tenantId', 'recordedAt'])
-@Index('recorded_decision_by_period', ['reportingPeriod', 'tenantId', 'recordedAt'], {
+@Index('recorded_decision_by_action', ['action', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_action_version', ['actionVersion', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_subject', ['subjectId', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_subject_type', ['subjectType', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_model', ['modelId', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_model_version', ['modelVersion', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_prompt_template', ['promptTemplateSha256', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_retrieval_snapshot', ['retrievalSnapshotId', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_policy', ['policyVersion', 'tenantId', 'recordedAt', 'decisionId'])
+@Index('recorded_decision_by_period', ['reportingPeriod', 'tenantId', 'recordedAt', 'decisionId'], {
   where: '(reporting_period IS NOT NULL)',
 })
-@Index('recorded_decision_by_reason', ['reason', 'tenantId', 'recordedAt'], { where: '(reason IS NOT NULL)' })
+@Index('recorded_decision_by_reason', ['reason', 'tenantId', 'recordedAt', 'decisionId', 'action', 'outcome'], {
+  where: '(reason IS NOT NULL)',
+})
 @Index('recorded_decision_refused', ['tenantId', 'recordedAt'], { where: `(outcome = 'refused'::text)` })
 @Index('recorded_decision_by_external_ref', ['externalRef', 'tenantId'], { where: '(external_ref IS NOT NULL)' })
 export class RecordedDecision {

@@ -108,7 +108,7 @@ for (const [signal, number] of [
 ]) {
   process.on(signal, () => {
     interruption ||= 128 + number;
-    endAll().finally(() => process.exit(interruption));
+    void endAll().finally(() => process.exit(interruption));
   });
 }
 

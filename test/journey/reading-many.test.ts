@@ -49,8 +49,8 @@ function commonest(filters: Filters, valueOf: (row: AttemptView) => unknown): st
     const value = valueOf(row);
     if (typeof value === 'string') counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  const [[first = ''] = []] = [...counts].toSorted(([, a], [, b]) => b - a);
-  return first;
+  const [most] = [...counts].toSorted(([, a], [, b]) => b - a);
+  return most?.[0] ?? '';
 }
 
 const QUESTIONS: readonly (readonly [name: string, filters: () => Filters])[] = [

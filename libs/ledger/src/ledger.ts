@@ -21,7 +21,7 @@ import { awaitDispatches } from './dispatch-outcome.js';
 import { Gatherer } from './gatherer.js';
 import { claimedAnswer } from './lease.js';
 import { HeldByAnother, patiently, StillInFlight, type Patience, type Turn } from './patience.js';
-import { planRequest, type Plan } from './plan.js';
+import { consecutive, planRequest, type Plan } from './plan.js';
 import { appliedBodyFromEntry } from './stored-outcome.js';
 
 const CLAIMED = 202;
@@ -286,18 +286,4 @@ export class Ledger {
 /** How a lease stands is told without the request's place in its batch. */
 function inPlace(answer: AnswerRow, { row }: Plan): AnswerRow {
   return { ...answer, ordinal: Number(row['ordinal']) };
-}
-
-/** What neighbours in a batch may share a transaction for; handlers and claims have one each. */
-const TOGETHER: ReadonlySet<Plan['kind']> = new Set(['declarative', 'known-only']);
-
-/** Splits a batch where its kind changes. */
-function consecutive(plans: readonly Plan[]): Plan[][] {
-  const runs: Plan[][] = [];
-  for (const plan of plans) {
-    const last = runs.at(-1);
-    if (last?.[0]?.kind === plan.kind && TOGETHER.has(plan.kind)) last.push(plan);
-    else runs.push([plan]);
-  }
-  return runs;
 }

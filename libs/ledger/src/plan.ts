@@ -81,3 +81,17 @@ function unknownAction(request: DecisionRequest): Problem {
     `The inventory has no action ${request.inputs.action}. An admin can put it there.`,
   );
 }
+
+/** What neighbours in a batch may share a transaction for; handlers and claims have one each. */
+const TOGETHER: ReadonlySet<Plan['kind']> = new Set(['declarative', 'known-only']);
+
+/** Splits a batch where its kind changes. */
+export function consecutive(plans: readonly Plan[]): Plan[][] {
+  const runs: Plan[][] = [];
+  for (const plan of plans) {
+    const last = runs.at(-1);
+    if (last?.[0]?.kind === plan.kind && TOGETHER.has(plan.kind)) last.push(plan);
+    else runs.push([plan]);
+  }
+  return runs;
+}

@@ -1,11 +1,19 @@
-import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { EMPTY_EDGE, edgeRoot, encodeEntries, grow, leafHash, TILE_WIDTH, tilePath, tileWidth } from '#log';
+import { EMPTY_EDGE, edgeRoot, grow, leafHash, TILE_WIDTH } from '#log';
 import type { TestDatabase } from '../support/index.js';
 import { all, runForJson } from '../support/log-verify.js';
 import * as fields from '../support/tampered-fields.js';
-import { columnsOf, INSERTED, insertEntry, insertLeaf, leavesOf, swapLeaves } from '../support/tampered-rows.js';
+import {
+  columnsOf,
+  INSERTED,
+  insertEntry,
+  insertLeaf,
+  leavesOf,
+  swapLeaves,
+  writeBundles,
+} from '../support/tampered-rows.js';
 import { decide, isNamed, nameOf, Original, SIZE, type Copy, type Row, type Verified } from '../support/tampering.js';
 
 let original: Original;
@@ -115,23 +123,10 @@ test('entries that were deleted are named: the last three, and one in the middle
   expect(named(verified, 'rows')).toEqual(gone.map(String));
 
   // Whoever gives out what is left, by other means, does not get further.
-  const served = await copy.verify('late', (bundle) => writeBundles(copy.database, bundle));
+  const served = await copy.verify('late', (bundle) => writeBundles(copy.database, SIZE, bundle));
   expect(served.code).toBe(1);
   for (const check of ['entries', 'rows']) expect(named(served, check)).toEqual(gone.map(String));
 });
-
-/** The bundles of entries as somebody writes them who does not mind that some are missing. */
-async function writeBundles(database: TestDatabase, folder: string): Promise<void> {
-  for (let index = 0; index * TILE_WIDTH < SIZE; index += 1) {
-    const left = await database.query<{ leaf: string }>(
-      'SELECT leaf FROM log_leaf WHERE leaf_index / $2::integer = $1::integer ORDER BY leaf_index',
-      [index, TILE_WIDTH],
-    );
-    const tile = tilePath({ level: 'entries', index, width: tileWidth(SIZE, 'entries', index) });
-    mkdirSync(dirname(join(folder, tile)), { recursive: true });
-    writeFileSync(join(folder, tile), encodeEntries(left.map(({ leaf }) => Buffer.from(leaf))));
-  }
-}
 
 test('an entry that was put in between, two that were swapped, and one that has the content of another are named', async () => {
   const { database, verify } = await tampered(async (database) => {

@@ -1,3 +1,6 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { encodeEntries, TILE_WIDTH, tilePath, tileWidth } from '#log';
 import type { TestDatabase } from './database.js';
 import type { Row } from './tampering.js';
 
@@ -56,4 +59,17 @@ export async function swapLeaves(database: TestDatabase, one: number, other: num
     [-1, other],
   ])
     await database.query('UPDATE log_leaf SET leaf_index = $2 WHERE leaf_index = $1', move);
+}
+
+/** The bundles of entries as somebody writes them who does not mind that some are missing. */
+export async function writeBundles(database: TestDatabase, size: number, folder: string): Promise<void> {
+  for (let index = 0; index * TILE_WIDTH < size; index += 1) {
+    const left = await database.query<{ leaf: string }>(
+      'SELECT leaf FROM log_leaf WHERE leaf_index / $2::integer = $1::integer ORDER BY leaf_index',
+      [index, TILE_WIDTH],
+    );
+    const tile = tilePath({ level: 'entries', index, width: tileWidth(size, 'entries', index) });
+    mkdirSync(dirname(join(folder, tile)), { recursive: true });
+    writeFileSync(join(folder, tile), encodeEntries(left.map(({ leaf }) => Buffer.from(leaf))));
+  }
 }

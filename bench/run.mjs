@@ -108,7 +108,9 @@ for (const [signal, number] of [
 ]) {
   process.on(signal, () => {
     interruption ||= 128 + number;
-    void endAll().finally(() => process.exit(interruption));
+    void endAll()
+      .catch(say)
+      .finally(() => process.exit(interruption));
   });
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { EMPTY_EDGE, edgeRoot, grow, leafHash, TILE_WIDTH } from '#log';
+import { TILE_WIDTH } from '#log';
 import type { TestDatabase } from '../support/index.js';
 import { all, runForJson } from '../support/log-verify.js';
 import * as fields from '../support/tampered-fields.js';
@@ -11,10 +11,23 @@ import {
   insertEntry,
   insertLeaf,
   leavesOf,
+  rebuildTree,
   swapLeaves,
   writeBundles,
 } from '../support/tampered-rows.js';
-import { decide, isNamed, nameOf, Original, SIZE, type Copy, type Row, type Verified } from '../support/tampering.js';
+import {
+  decide,
+  isNamed,
+  namedEntries,
+  nameOf,
+  Original,
+  SIZE,
+  sorted,
+  unnamed,
+  type Copy,
+  type Row,
+  type Verified,
+} from '../support/tampering.js';
 
 let original: Original;
 beforeAll(async () => {
@@ -22,18 +35,6 @@ beforeAll(async () => {
 });
 afterEach(() => original?.clearCopies());
 afterAll(() => original?.clear());
-
-/** What should have been named and was not. */
-const unnamed = (verified: Verified, check: string, names: readonly string[]): string[] =>
-  names.filter((name) => !isNamed(verified, check, name));
-
-/** The entries that anything that failed names, by their index. */
-const namedEntries = ({ findings }: Verified): number[] =>
-  findings
-    .filter(({ status }) => status === 'failed')
-    .flatMap(({ what }) => [...what.matchAll(/entry (\d+) \(/g)].map(([, index]) => Number(index)));
-
-const sorted = (indexes: readonly number[]): number[] => [...new Set(indexes)].toSorted((a, b) => a - b);
 
 test('a copy that nobody tampered with is ok in every check, and incomplete without any one of its files', async () => {
   const copy = await original.copy();
@@ -250,17 +251,7 @@ describe('an entry that was changed everywhere is convicted by what was kept,', 
       '"externalRef":"forged"',
       row.leafIndex,
     ]);
-    const { edge, tiles } = grow(
-      EMPTY_EDGE,
-      (await leavesOf(copy.database)).map((leaf) => leafHash(Buffer.from(leaf))),
-    );
-    for (const { level, index, bytes } of tiles)
-      await copy.database.query('UPDATE log_tile SET hashes = $3 WHERE level = $1 AND tile_index = $2', [
-        level,
-        index,
-        bytes,
-      ]);
-    await copy.database.query('UPDATE log_tree SET root = $1', [edgeRoot(edge)]);
+    await rebuildTree(copy.database);
 
     const verified = await copy.verify();
     expect([verified.code, verified.status]).toEqual([1, { ...all('ok'), tree: 'failed', earlier: 'failed' }]);

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { encodeEntries, TILE_WIDTH, tilePath, tileWidth } from '#log';
+import { EMPTY_EDGE, edgeRoot, encodeEntries, grow, leafHash, TILE_WIDTH, tilePath, tileWidth } from '#log';
 import type { TestDatabase } from './database.js';
 import type { Row } from './tampering.js';
 
@@ -72,4 +72,16 @@ export async function writeBundles(database: TestDatabase, size: number, folder:
     mkdirSync(dirname(join(folder, tile)), { recursive: true });
     writeFileSync(join(folder, tile), encodeEntries(left.map(({ leaf }) => Buffer.from(leaf))));
   }
+}
+
+/** Hashes the leaves anew, and has all hashes of the tree say so. */
+export async function rebuildTree(database: TestDatabase): Promise<void> {
+  const leaves = await leavesOf(database);
+  const { edge, tiles } = grow(
+    EMPTY_EDGE,
+    leaves.map((leaf) => leafHash(Buffer.from(leaf))),
+  );
+  for (const { level, index, bytes } of tiles)
+    await database.query('UPDATE log_tile SET hashes = $3 WHERE level = $1 AND tile_index = $2', [level, index, bytes]);
+  await database.query('UPDATE log_tree SET root = $1', [edgeRoot(edge)]);
 }

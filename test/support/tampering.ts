@@ -107,6 +107,7 @@ export class Original {
     const rows = await rowsOf(stage.auditor);
     for (const { ledgerEntryId: id, externalRef } of rows)
       if (externalRef !== null) await keep(`/v1/log/proofs/inclusion?ledgerEntryId=${id}`, `receipt.${id}`);
+    await stage.database.query(`SELECT copy_recorded('{acme}', 10000)`);
     await stage.service.stop();
     return new Original(stage, folder, backup, rows, signingKey);
   }
@@ -272,3 +273,15 @@ async function rowsOf(auditor: Client): Promise<Row[]> {
   const lines = text.trimEnd().split('\n').slice(0, -1);
   return lines.map((line): Row => JSON.parse(line)).toSorted((a, b) => a.leafIndex - b.leafIndex);
 }
+
+/** What should have been named and was not. */
+export const unnamed = (verified: Verified, check: string, names: readonly string[]): string[] =>
+  names.filter((name) => !isNamed(verified, check, name));
+
+/** The entries that anything that failed names, by their index. */
+export const namedEntries = ({ findings }: Verified): number[] =>
+  findings
+    .filter(({ status }) => status === 'failed')
+    .flatMap(({ what }) => [...what.matchAll(/entry (\d+) \(/g)].map(([, index]) => Number(index)));
+
+export const sorted = (indexes: readonly number[]): number[] => [...new Set(indexes)].toSorted((a, b) => a - b);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DecisionListRow } from '#ledger';
 import { populate, POPULATION_ACTIONS } from '../support/population.js';
@@ -7,11 +7,18 @@ import { recordsOf, walked } from '../support/reading.js';
 import { setStage, type Stage } from '../support/stage.js';
 
 let stage: Stage;
-beforeEach(async () => {
+beforeAll(async () => {
   stage = await setStage({ actions: POPULATION_ACTIONS, env: { WORKER: 'off' } });
   await populate(stage, new Random('copied'), 60);
 });
-afterEach(() => stage.clear());
+afterAll(() => stage?.clear());
+
+beforeEach(async () => {
+  await stage.database.query(
+    'INSERT INTO uncopied_entry SELECT tenant_id, decision_id, ledger_entry_id, recorded_in FROM recorded_decision',
+  );
+  await stage.database.query('DELETE FROM recorded_decision');
+});
 
 async function left(): Promise<number> {
   const [row] = await stage.database.query<{ n: number }>('SELECT count(*)::integer AS n FROM uncopied_entry');
@@ -37,8 +44,9 @@ test('the worker copies what was recorded, as it stands and with the transaction
   expect(await left()).toBeGreaterThan(20);
   expect(await stage.database.query(FROM_COPIES)).toEqual([]);
 
-  await stage.addService({ WORKER: 'only' });
+  const worker = await stage.addService({ WORKER: 'only' });
   while ((await left()) > 0) await sleep(20);
+  await worker.stop();
 
   expect(await stage.database.query(FROM_COPIES)).toEqual(await stage.database.query(FROM_ENTRIES));
   expect(await recordsOf(stage.auditor)).toEqual(before);

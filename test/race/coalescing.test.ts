@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { inputs, type Reply } from '../support/index.js';
@@ -10,13 +10,13 @@ const QUEUE = 40;
 const PATIENT = { prefer: 'wait=30' };
 
 let stage: Stage;
-beforeEach(async () => {
+beforeAll(async () => {
   stage = await setStage({
     env: { MAX_QUEUED_DECISIONS: String(QUEUE) },
     actions: { 'note.add': TRANSACTIONAL, 'case.close': { ...TRANSACTIONAL, uniqueness: 'subject' } },
   });
 });
-afterEach(() => stage?.clear());
+afterAll(() => stage?.clear());
 
 const about = (id: string, action = 'note.add'): Record<string, unknown> => ({
   inputs: inputs({ action, subject: { type: 'case', id } }),
@@ -129,7 +129,7 @@ test('more than may wait are sent away at once, with nothing recorded and nothin
 });
 
 test('the storm of one tenant leaves the others their turn', async () => {
-  const quiet = await stage.addTenant('birch');
+  const quiet = await stage.addTenant('cedar');
   await quiet.admin.put('/v1/actions/note.add', TRANSACTIONAL);
   let isOver = false;
   let stormy = 0;

@@ -23,7 +23,7 @@ import type { TestDatabase } from '../support/database.js';
 const DECISIONS = 100_000;
 const TENANT = 'acme';
 const PAIRS_SEED = 4;
-const PAIRS_SHARE = 0.3;
+const PAIRS_SHARE = 0.15;
 const PAGING = { limit: 50, cursor: null } as const;
 
 /** Small tables may be read whole: nobody minds. */

@@ -18,6 +18,7 @@ CREATE TABLE uncopied_entry (
 ALTER TABLE uncopied_entry ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY tenant_isolation ON uncopied_entry
   USING (tenant_id = current_tenant()) WITH CHECK (tenant_id = current_tenant());
+-- Nothing is ever updated: without the right to update a column PostgreSQL lets nobody lock a row, and whoever copies locks them.
 GRANT SELECT, INSERT, UPDATE (recorded_in), DELETE ON uncopied_entry TO decision_ledger_service;
 
 -- What copied each entry as it was appended now marks it.

@@ -55,7 +55,7 @@ export function startWorker(database: Database, settings: Settings, log: WorkerL
     await sealing.round(await listTenants(database));
   }
 
-  /** What lists find of it. */
+  /** The copy of what was recorded, in which lists look. */
   async function copy(): Promise<void> {
     await readingCopy.copy(await listTenants(database), stopping.signal);
   }

@@ -1,6 +1,7 @@
 /**
  * Where decisions are found: those that were recorded, in the copy that the reading side has of them, or, until the worker has
- * copied them, where they were recorded; and the few that have no outcome (yet). Each says in SQL what the filters, the groups and the order ask of it, so that these are defined once.
+ * copied them, where they were recorded; and the few that have no outcome (yet). Each says in SQL what the filters, the groups
+ * and the order ask of it, so that these are defined once.
  */
 export interface Source {
   readonly from: string;

@@ -16,7 +16,7 @@ import { IS_LONG, rounds } from '../support/rounds.js';
 import { setStage, type Cast, type Stage } from '../support/stage.js';
 
 /** So many that each way to find attempts is taken: what is fewer than some thousands is found in one way. */
-const DECISIONS = 32_000;
+const DECISIONS = 20_000;
 /** Requests that came again when the decisions of their time were long past. */
 const LATE = 120;
 
